@@ -1,0 +1,20 @@
+# Sets cuenv_cuda_include_dir to a folder with cuda.h and cudaTypedefs.h: CUENV_CUDA_INCLUDE_DIR where it is given,
+# else the CUDA toolkit's.
+if(CUENV_CUDA_INCLUDE_DIR)
+  set(cuenv_cuda_include_dir "${CUENV_CUDA_INCLUDE_DIR}")
+else()
+  find_package(CUDAToolkit REQUIRED)
+  set(cuenv_cuda_include_dir ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+foreach(header IN ITEMS cuda.h cudaTypedefs.h)
+  set(found FALSE)
+  foreach(folder IN LISTS cuenv_cuda_include_dir)
+    if(EXISTS "${folder}/${header}")
+      set(found TRUE)
+    endif()
+  endforeach()
+  if(NOT found)
+    message(FATAL_ERROR "cuenv: no ${header} in '${cuenv_cuda_include_dir}'. Install the CUDA toolkit's headers, "
+      "or set CUENV_CUDA_INCLUDE_DIR to a folder that holds cuda.h and cudaTypedefs.h.")
+  endif()
+endforeach()
