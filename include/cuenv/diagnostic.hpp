@@ -62,8 +62,19 @@ inline void append(Diagnostics& to, Diagnostics from) {
   return "error";
 }
 
-/// One finding as text of one to three lines, without a final newline. Bytes that are no printable ASCII or UTF-8 are
-/// shown as \xNN, so the text is safe to print.
+namespace detail {
+
+/// Lines of a text, each made printable, the second and later ones indented.
+[[nodiscard]] inline std::string printable_lines(std::string_view text) {
+  std::string result = printable(take_until(text, '\n'));
+  while (!text.empty()) result += "\n    " + printable(take_until(text, '\n'));
+  return result;
+}
+
+}  // namespace detail
+
+/// One finding as text, mostly of one to three lines, without a final newline. Bytes that are no printable ASCII or
+/// UTF-8 are shown as \xNN, so the text is safe to print.
 [[nodiscard]] inline std::string to_string(Diagnostic const& diagnostic) {
   std::string text{to_string(diagnostic.severity)};
   if (!diagnostic.subject.empty()) {
@@ -72,7 +83,7 @@ inline void append(Diagnostics& to, Diagnostics from) {
     if (diagnostic.offset != Diagnostic::no_offset) text += " at byte " + std::to_string(diagnostic.offset);
   }
   text += ": " + detail::printable(diagnostic.what);
-  if (!diagnostic.driver.empty()) text += "\n  driver: " + detail::printable(diagnostic.driver);
+  if (!diagnostic.driver.empty()) text += "\n  driver: " + detail::printable_lines(diagnostic.driver);
   if (!diagnostic.fix.empty()) text += "\n  fix: " + detail::printable(diagnostic.fix);
   return text;
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 CUENV_NAMESPACE_BEGIN
 
@@ -168,6 +169,16 @@ struct PciAddress {
   return PciAddress{parts[0], parts[1], parts[2], parts[3]};
 }
 
+/// A part of a GPU that is split into MIG instances (compute capability 8.0 and later).
+struct MigInstance {
+  std::optional<Uuid> uuid;
+  /// Numbers of the GPU instance and, within it, of the compute instance.
+  int gpu_instance = 0;
+  int compute_instance = 0;
+  /// The profile, such as "1g.10gb"; may be empty.
+  std::string profile;
+};
+
 /// A physical GPU as the machine describes it, before and without CUDA.
 struct Gpu {
   /// Unknown where the kernel driver prints question marks.
@@ -176,6 +187,9 @@ struct Gpu {
   std::string name;
   /// Unknown to /proc; NVML and a described machine know it.
   std::optional<ComputeCapability> compute_capability;
+  /// Unknown to /proc, which cannot tell; NVML and a described machine know it.
+  bool mig_enabled = false;
+  std::vector<MigInstance> mig;
 };
 
 CUENV_NAMESPACE_END

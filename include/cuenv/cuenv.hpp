@@ -1,0 +1,29 @@
+#ifndef CUENV_CUENV_HPP
+#define CUENV_CUENV_HPP
+
+/// Everything but the optional adapters (cudart.hpp).
+
+#include <cuenv/device_map.hpp>
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/driver.hpp>
+#include <cuenv/environment.hpp>
+#include <cuenv/error.hpp>
+#include <cuenv/explain_visibility.hpp>
+#include <cuenv/gpu.hpp>
+#include <cuenv/load.hpp>
+#include <cuenv/machine.hpp>
+#include <cuenv/nvml.hpp>
+#include <cuenv/plan.hpp>
+#include <cuenv/report.hpp>
+#include <cuenv/result_code.hpp>
+#include <cuenv/session.hpp>
+#include <cuenv/settings.hpp>
+#include <cuenv/system.hpp>
+#include <cuenv/values.hpp>
+#include <cuenv/variable.hpp>
+#include <cuenv/variables.hpp>
+#include <cuenv/version.hpp>
+#include <cuenv/visibility.hpp>
+#include <cuenv/visible_devices.hpp>
+
+#endif  // CUENV_CUENV_HPP

@@ -1,0 +1,79 @@
+#ifndef CUENV_DETAIL_FILES_HPP
+#define CUENV_DETAIL_FILES_HPP
+
+#include <cuenv/version.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#ifdef _WIN32
+#include <cuenv/detail/windows.hpp>
+#else
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+// Small files and folders such as those of /proc: what cannot be read is absent, and nothing is thrown.
+
+CUENV_NAMESPACE_BEGIN
+namespace detail {
+
+[[nodiscard]] inline bool path_exists(std::string const& path) {
+#ifdef _WIN32
+  return ::GetFileAttributesW(to_wide(path).c_str()) != INVALID_FILE_ATTRIBUTES;
+#else
+  struct ::stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+#endif
+}
+
+/// The content of a text file, cut at `limit` bytes; nothing if it cannot be read.
+[[nodiscard]] inline std::optional<std::string> read_small_file(std::string const& path, std::size_t limit = 65536) {
+#ifdef _WIN32
+  return read_small_file_windows(path, limit);
+#else
+  // O_NONBLOCK: a FIFO of that name must not make the program wait.
+  int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return std::nullopt;
+  std::string content(limit, '\0');
+  std::size_t size = 0;
+  bool failed = false;
+  while (size < limit) {
+    ::ssize_t const got = ::read(file, &content[size], limit - size);
+    if (got < 0) failed = true;
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  ::close(file);
+  if (failed) return std::nullopt;
+  content.resize(size);
+  return content;
+#endif
+}
+
+/// The names in a folder without "." and "..", in no order; nothing if it cannot be read.
+[[nodiscard]] inline std::optional<std::vector<std::string>> list_directory(std::string const& path) {
+#ifdef _WIN32
+  (void)path;  // only /proc and /dev are listed, and Windows has neither
+  return std::nullopt;
+#else
+  ::DIR* const directory = ::opendir(path.c_str());
+  if (directory == nullptr) return std::nullopt;
+  std::vector<std::string> names;
+  while (::dirent const* const entry = ::readdir(directory)) {
+    std::string name{static_cast<char const*>(entry->d_name)};
+    if (name != "." && name != "..") names.push_back(std::move(name));
+  }
+  ::closedir(directory);
+  return names;
+#endif
+}
+
+}  // namespace detail
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_DETAIL_FILES_HPP

@@ -1,0 +1,114 @@
+#ifndef CUENV_ENVIRONMENT_HPP
+#define CUENV_ENVIRONMENT_HPP
+
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/error.hpp>
+#include <cuenv/version.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#ifdef _WIN32
+#include <cuenv/detail/windows.hpp>
+#else
+#include <unistd.h>
+#endif
+
+CUENV_NAMESPACE_BEGIN
+
+/// A variable and its text; without a text it is not set.
+struct Assignment {
+  std::string name;
+  std::optional<std::string> text;
+};
+
+[[nodiscard]] inline bool operator==(Assignment const& a, Assignment const& b) noexcept {
+  return a.name == b.name && a.text == b.text;
+}
+
+/// The environment as the rest of cuenv sees it: the process's own, or one that a test describes.
+class Environment {
+ public:
+  [[nodiscard]] virtual std::optional<std::string> get(std::string const& name) const = 0;
+  /// Sets or removes a variable. Returns 0, or the error number of the system; then nothing has changed.
+  virtual int set(Assignment const& assignment) const = 0;
+  /// Every variable that is set.
+  [[nodiscard]] virtual std::vector<Assignment> all() const = 0;
+
+ protected:
+  ~Environment() = default;
+};
+
+/// The environment of this process. Reading and writing it is not safe while another thread writes it.
+class ProcessEnvironment final : public Environment {
+ public:
+  [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
+#ifdef _WIN32
+    return detail::get_environment_windows(name);
+#else
+    char const* const text = std::getenv(name.c_str());
+    if (text == nullptr) return std::nullopt;
+    return std::string{text};
+#endif
+  }
+
+  int set(Assignment const& assignment) const override {
+    bool const has_nul = assignment.text && assignment.text->find('\0') != std::string::npos;
+    if (has_nul || assignment.name.find('\0') != std::string::npos) return EINVAL;
+#ifdef _WIN32
+    return detail::set_environment_windows(assignment.name, assignment.text);
+#else
+    int const result = assignment.text ? ::setenv(assignment.name.c_str(), assignment.text->c_str(), 1)
+                                       : ::unsetenv(assignment.name.c_str());
+    return result == 0 ? 0 : errno;
+#endif
+  }
+
+  [[nodiscard]] std::vector<Assignment> all() const override {
+    std::vector<Assignment> variables;
+#ifdef _WIN32
+    variables = detail::list_environment_windows<Assignment>();
+#else
+    for (char** line = ::environ; line != nullptr && *line != nullptr; ++line) {
+      std::string_view const text{*line};
+      std::size_t const equals = text.find('=');
+      if (equals == std::string_view::npos) continue;
+      variables.push_back({std::string{text.substr(0, equals)}, std::string{text.substr(equals + 1)}});
+    }
+#endif
+    return variables;
+  }
+};
+
+/// The one environment of the process, as a value to point at. It has no state of its own.
+inline constexpr ProcessEnvironment process_environment{};
+
+/// Applies assignments all or nothing: when one fails, those before it are undone, an unset variable being unset again,
+/// and EnvironmentError names the variable and the system's reason. Returns what undoes them, in the order to do it.
+inline std::vector<Assignment> apply(Environment const& environment, std::vector<Assignment> const& assignments) {
+  std::vector<Assignment> undo;
+  undo.reserve(assignments.size());
+  for (Assignment const& assignment : assignments) {
+    undo.insert(undo.begin(), Assignment{assignment.name, environment.get(assignment.name)});
+    int const error = environment.set(assignment);
+    if (error == 0) continue;
+    undo.erase(undo.begin());
+    for (Assignment const& earlier : undo) (void)environment.set(earlier);  // the system took this value before
+    throw EnvironmentError{
+        {{Severity::error, "environment.not_set", assignment.name, assignment.text.value_or(std::string{}),
+          Diagnostic::no_offset, std::string{"the system refused to change the variable: "} + std::strerror(error), "",
+          "the environment is as it was before"}}};
+  }
+  return undo;
+}
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_ENVIRONMENT_HPP

@@ -1,0 +1,143 @@
+#ifndef CUENV_EXPLAIN_VISIBILITY_HPP
+#define CUENV_EXPLAIN_VISIBILITY_HPP
+
+#include <cuenv/visibility.hpp>
+
+CUENV_NAMESPACE_BEGIN
+namespace detail {
+
+/// The words for a dropped entry. Where `fix` is empty the hint for the entry's text is used.
+struct DropText {
+  std::string_view code;
+  std::string_view what;
+  std::string_view fix;
+};
+
+[[nodiscard]] constexpr DropText drop_text(DropReason reason) noexcept {
+  constexpr DropText texts[] = {
+      {"visible_devices.empty", "selects nothing, since it is empty", "remove the comma"},
+      {"visible_devices.not_a_number", "is neither an index nor a UUID", ""},
+      {"visible_devices.negative", "is negative", "remove it, or write -1 alone to hide every GPU"},
+      {"visible_devices.out_of_range", "is out of range", ""},
+      {"visible_devices.bare_tag", "is a tag without a UUID", ""},
+      {"visible_devices.no_such_uuid", "begins the UUID of no GPU here", ""},
+      {"visible_devices.ambiguous_uuid", "begins the UUID of more than one GPU", "write more digits of the UUID"},
+      {"visible_devices.other_kind", "is of another kind than the first entry", "use indices alone or UUIDs alone"},
+      {"visible_devices.one_mig_only",
+       "is one too many: before driver 570 a process gets one MIG instance, and no whole GPU beside it",
+       "list one MIG instance, or update the driver"},
+      {"visible_devices.same_gpu_instance", "is a second compute instance of one GPU instance",
+       "list one compute instance of each GPU instance"},
+      {"visible_devices.after_the_end", "is not looked at", ""}};
+  return texts[static_cast<std::size_t>(reason)];
+}
+
+[[nodiscard]] inline std::string plural(std::size_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string{noun} + (count == 1 ? "" : "s");
+}
+
+}  // namespace detail
+
+/// What `resolve_visibility` found, as findings for people: what is dropped and why, what voids the list, which entries
+/// mean something else than they seem to, and what to type instead.
+[[nodiscard]] inline Diagnostics explain(Visibility const& visibility, VisibilityVariables const& variables,
+                                         Machine const& machine) {
+  Diagnostics findings;
+  std::string_view const value = variables.visible.value_or(std::string_view{});
+  auto const add = [&](Severity severity, std::string_view code, std::size_t offset, std::string what,
+                       std::string driver, std::string_view fix) {
+    findings.push_back({severity, code, std::string{detail::visible_devices_name}, std::string{value}, offset,
+                        std::move(what), std::move(driver), std::string{fix}});
+  };
+  if (visibility.order_is_invalid) {
+    findings.push_back({Severity::error, "device_order.invalid", "CUDA_DEVICE_ORDER",
+                        std::string{variables.order.value_or(std::string_view{})}, 0,
+                        "it must be exactly PCI_BUS_ID or FASTEST_FIRST",
+                        "cuInit fails with 101 (invalid device): no GPU is usable", "CUDA_DEVICE_ORDER=PCI_BUS_ID"});
+    return findings;
+  }
+  if (!visibility.known) return findings;
+  std::string const gpus = detail::plural(machine.gpus.size(), "GPU");
+  if (!variables.visible) {
+    if (machine.gpus.empty()) {
+      add(Severity::error, "machine.no_gpu", Diagnostic::no_offset, "this machine shows no GPU",
+          "cuInit gives 100 (no device)", "check nvidia-smi -L, and in a container how it was given its GPUs");
+    }
+    return findings;
+  }
+  if (visibility.error && visibility.error->code == 101) {
+    add(Severity::error, "visible_devices.duplicate", visibility.error->offset,
+        "'" + std::string{visibility.error->entry} + "' selects a GPU that an earlier entry has selected already",
+        "cuInit fails with 101 (invalid device): no GPU is usable", "name each GPU once");
+  }
+  if (visibility.cu_init == 100 && (detail::trim(value).empty() || detail::trim(value) == "-1")) {
+    add(Severity::error, "visible_devices.none", 0, "every GPU is hidden (this machine shows " + gpus + ")",
+        "cuInit gives 100 (no device)", "remove the variable to see every GPU");
+    return findings;
+  }
+
+  std::size_t not_looked_at = 0;
+  for (DroppedEntry const& dropped : visibility.dropped)
+    not_looked_at += dropped.reason == DropReason::after_the_end ? 1 : 0;
+  for (DroppedEntry const& dropped : visibility.dropped) {
+    if (dropped.reason == DropReason::after_the_end) continue;  // counted with the entry that ended the list
+    auto const text = detail::drop_text(dropped.reason);
+    std::string what = "'" + std::string{dropped.entry} + "' " + std::string{text.what};
+    std::string fix{text.fix.empty() ? detail::visible_devices_hint(dropped.entry) : text.fix};
+    bool const plain_number = detail::parse_decimal(detail::trim(dropped.entry)).has_value();
+    if (dropped.reason == DropReason::out_of_range) {
+      what += ": this machine shows " + gpus;
+      if (plain_number && !machine.gpus.empty()) {
+        fix = machine.gpus.size() == 1 ? "use 0" : "use 0 to " + std::to_string(machine.gpus.size() - 1);
+        fix += ", or a UUID: inside a container, a job or MPS the indices count what is exposed there";
+      }
+    }
+    if (dropped.reason == DropReason::other_kind && detail::trim(dropped.entry).size() != dropped.entry.size()) {
+      fix = "remove the blanks around the entry, and use UUIDs alone";
+    }
+    std::string driver = "the list ends here";
+    if (not_looked_at > 0) {
+      driver = "the list ends here; " + std::to_string(not_looked_at) +
+               (not_looked_at == 1 ? " later entry is not looked at" : " later entries are not looked at");
+    }
+    if (visibility.cu_init == 100) driver += "; nothing is visible, and cuInit gives 100 (no device)";
+    bool const trailing_comma =
+        dropped.reason == DropReason::empty && not_looked_at == 0 && !visibility.devices.empty();
+    add(visibility.cu_init == 100 ? Severity::error
+        : trailing_comma          ? Severity::note
+                                  : Severity::warning,
+        text.code, dropped.offset, std::move(what), std::move(driver), fix);
+  }
+
+  // Entries that are kept, but are not what they look like.
+  std::size_t const end = visibility.dropped.empty() ? value.size() : visibility.dropped.front().offset;
+  bool const ids = detail::starts_with(value, "GPU-") || detail::starts_with(value, "MIG-");
+  for (std::size_t offset = 0; offset < end;) {
+    std::size_t const comma = value.find(',', offset);
+    std::string_view const entry = value.substr(offset, comma == std::string_view::npos ? comma : comma - offset);
+    bool const plain =
+        ids ? detail::is_device_id(entry) : detail::parse_decimal(detail::trim(entry), 2147483647).has_value();
+    if (!plain) {
+      std::uint64_t const number = detail::strtoull_base10(entry).value & 0xffffffffU;
+      add(Severity::warning, "visible_devices.partly_read", offset,
+          "'" + std::string{entry} + "' is not read as a whole",
+          ids ? "what follows the 36th character of the UUID is ignored" : "it counts as " + std::to_string(number),
+          detail::visible_devices_hint(entry));
+    }
+    if (comma == std::string_view::npos) break;
+    offset = comma + 1;
+  }
+  if (!machine.gpus_are_alike() && machine.gpus.size() > 1 && variables.order != "PCI_BUS_ID" && !ids &&
+      visibility.cu_init == 0) {
+    add(Severity::warning, "device_order.unlike_gpus", Diagnostic::no_offset,
+        "the GPUs differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID, so index 0 is the fastest GPU and not nvidia-smi's "
+        "GPU 0",
+        "which GPU an index selects is known only after cuInit (documented, not measured)",
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID, or use UUIDs");
+  }
+  return findings;
+}
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_EXPLAIN_VISIBILITY_HPP

@@ -1,0 +1,331 @@
+#ifndef CUENV_SESSION_HPP
+#define CUENV_SESSION_HPP
+
+#include <cuenv/device_map.hpp>
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/environment.hpp>
+#include <cuenv/error.hpp>
+#include <cuenv/explain_visibility.hpp>
+#include <cuenv/load.hpp>
+#include <cuenv/machine.hpp>
+#include <cuenv/plan.hpp>
+#include <cuenv/report.hpp>
+#include <cuenv/result_code.hpp>
+#include <cuenv/settings.hpp>
+#include <cuenv/system.hpp>
+#include <cuenv/variables.hpp>
+#include <cuenv/version.hpp>
+#include <cuenv/visibility.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+CUENV_NAMESPACE_BEGIN
+
+/// Choices for a session, to be joined with |.
+enum class SessionOptions : unsigned {
+  none = 0,
+  absent_ok = 1,  ///< no driver, or a driver that does not start, is no error: the session has no devices and says why
+  ask_nvml = 2    ///< where /proc tells nothing of the GPUs, ask NVML (about 20 ms)
+};
+
+[[nodiscard]] constexpr SessionOptions operator|(SessionOptions a, SessionOptions b) noexcept {
+  return static_cast<SessionOptions>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+[[nodiscard]] constexpr bool contains(SessionOptions options, SessionOptions option) noexcept {
+  return (static_cast<unsigned>(options) & static_cast<unsigned>(option)) != 0;
+}
+
+inline constexpr SessionOptions absent_ok = SessionOptions::absent_ok;
+inline constexpr SessionOptions ask_nvml = SessionOptions::ask_nvml;
+
+namespace detail {
+
+/// Puts the environment back unless it is told to keep it.
+class Undo {
+ public:
+  Undo(Environment const& environment, std::vector<Assignment> undo)
+      : environment_{environment}, undo_{std::move(undo)} {}
+  ~Undo() {
+    for (Assignment const& assignment : undo_) (void)environment_.set(assignment);
+  }
+  Undo(Undo const&) = delete;
+  Undo& operator=(Undo const&) = delete;
+  void keep() noexcept { undo_.clear(); }
+
+ private:
+  Environment const& environment_;
+  std::vector<Assignment> undo_;
+};
+
+/// Why the driver library could not be opened, and what to do.
+[[nodiscard]] inline DriverError no_driver_error(DriverLibrary const& driver, std::string const& root) {
+  Diagnostic finding;
+  finding.code = "driver.not_found";
+  finding.subject = "libcuda.so.1";
+  finding.what = "the CUDA driver library cannot be opened";
+  finding.driver = driver.error;
+  finding.fix = path_exists(root + "/dev/nvidiactl")
+                    ? "the kernel driver is here, so the library is missing or not on the loader's path: install the "
+                      "complete driver; in a container NVIDIA_DRIVER_CAPABILITIES must have compute"
+                    : "install the NVIDIA driver; start a container with its GPUs (docker run --gpus all)";
+  return DriverError{DriverError::no_driver, {finding}};
+}
+
+/// A cuInit that failed, with everything that is known about why.
+[[nodiscard]] inline DriverError init_error(int code, DriverLibrary const& driver, Diagnostics const& reasons) {
+  Diagnostic finding;
+  finding.code = "driver.init_failed";
+  finding.subject = "cuInit";
+  ResultCode const* const row = find_result_code(code);
+  finding.what =
+      "the driver answered " + describe_result(code) + (row == nullptr ? "" : ": " + std::string{row->meaning});
+  if (!driver.path.empty()) finding.driver = "library " + driver.path;
+  Diagnostics findings;
+  for (Diagnostic const& reason : reasons) {
+    if (reason.severity == Severity::error) findings.push_back(reason);
+  }
+  if (findings.empty() && row != nullptr) finding.fix = std::string{row->fix};
+  findings.insert(findings.begin(), std::move(finding));
+  return DriverError{code, std::move(findings)};
+}
+
+[[nodiscard]] inline bool lacks_a_function(DriverApi const& api) noexcept {
+  return api.init == nullptr || api.device_get_count == nullptr || api.device_get == nullptr ||
+         api.device_get_name == nullptr || api.device_get_uuid == nullptr || api.device_get_pci_bus_id == nullptr ||
+         api.device_get_attribute == nullptr || api.primary_ctx_retain == nullptr ||
+         api.primary_ctx_release == nullptr || api.ctx_push_current == nullptr || api.ctx_pop_current == nullptr ||
+         api.module_load_data_ex == nullptr || api.module_unload == nullptr;
+}
+
+}  // namespace detail
+
+/// Settings put into force, CUDA started, and the devices known: what a program makes first thing in main().
+///
+/// In this order: the settings are checked; the process is looked at without changing it; the driver library is opened;
+/// the environment is changed, all or nothing; cuInit; the devices are read and joined with the machine's GPUs. When
+/// the constructor throws, the environment is as it was. When it does not, the environment stays as applied, also after
+/// the session has ended: the driver has read it, and so will child processes.
+///
+/// A session can be made again: with settings that are in force it attaches, with others it is refused. Making one is
+/// not thread-safe, since it may change the environment; everything else on it is, but for `load_check` and what uses
+/// it, which may run in several threads at once on different sessions or the same.
+class Session {
+ public:
+  /// Throws SettingsError (a setting is wrong), TooLateError (CUDA has started and a setting would not take effect),
+  /// EnvironmentError (the system refused), DriverError (no driver, a stub, no device, any failed cuInit; never with
+  /// absent_ok). Each names every problem.
+  explicit Session(Settings const& settings = {}, SessionOptions options = SessionOptions::none,
+                   System const& system = {})
+      : options_{options} {
+    start(settings, system);
+  }
+
+  Session(Session const&) = delete;
+  Session& operator=(Session const&) = delete;
+  ~Session() = default;
+
+  /// The visible devices in logical order; empty when CUDA is absent.
+  [[nodiscard]] std::vector<Device> const& devices() const noexcept { return map_.devices(); }
+  /// Logical to physical and back.
+  [[nodiscard]] DeviceMap const& map() const noexcept { return map_; }
+  /// What was done, seen and noticed.
+  [[nodiscard]] Report const& report() const noexcept { return report_; }
+  /// With absent_ok: why there is no CUDA. Null when there is.
+  [[nodiscard]] DriverError const* absence() const noexcept { return absence_ ? &*absence_ : nullptr; }
+  /// The driver's entry points, for calls of the program's own.
+  [[nodiscard]] DriverLibrary const& driver() const noexcept { return driver_; }
+
+  /// Loads an image file on every visible GPU, or on one, and says what each answered.
+  /// Throws FileError where the file cannot be read.
+  [[nodiscard]] std::vector<LoadResult> load_check(std::string const& path,
+                                                   Contexts contexts = Contexts::release) const {
+    return load_everywhere(detail::PaddedImage::from_file(path), contexts);
+  }
+  [[nodiscard]] LoadResult load_check(std::string const& path, LogicalIndex device,
+                                      Contexts contexts = Contexts::release) const {
+    return load_on(driver_.api, existing(device), detail::PaddedImage::from_file(path), contexts);
+  }
+  /// The same for bytes: a fatbin, a cubin or PTX.
+  [[nodiscard]] std::vector<LoadResult> load_check_bytes(std::string_view bytes,
+                                                         Contexts contexts = Contexts::release) const {
+    return load_everywhere(detail::PaddedImage{bytes}, contexts);
+  }
+  [[nodiscard]] LoadResult load_check_bytes(std::string_view bytes, LogicalIndex device,
+                                            Contexts contexts = Contexts::release) const {
+    return load_on(driver_.api, existing(device), detail::PaddedImage{bytes}, contexts);
+  }
+
+  /// Returns when the image file loads on every visible GPU. Else throws ImageError, which says for each GPU why not
+  /// and what to build; FileError where the file cannot be read; with no visible GPU ImageError too.
+  void require_image(std::string const& path, Contexts contexts = Contexts::release) const {
+    require(path, load_check(path, contexts));
+  }
+  /// The same for bytes; `name` is what the error calls them.
+  void require_image_bytes(std::string_view bytes, std::string const& name,
+                           Contexts contexts = Contexts::release) const {
+    require(name, load_check_bytes(bytes, contexts));
+  }
+
+ private:
+  void start(Settings const& settings, System const& system) {
+    if (auto problems = settings.problems(); has_error(problems)) throw SettingsError{std::move(problems)};
+
+    DriverState const state = driver_state(system.open_driver(DriverOpen::only_if_loaded));
+    bool const started = state == DriverState::initialised || state == DriverState::context_active;
+    driver_ = system.open_driver(DriverOpen::load);
+    report_.attached = started;
+    report_.driver_path = driver_.path;
+    report_.simulated_root = driver_.simulated_root;
+    if (driver_.api.driver_get_version != nullptr) (void)driver_.api.driver_get_version(&report_.driver_cuda_version);
+
+    std::string const root = driver_.simulated_root.empty() ? system.root : driver_.simulated_root;
+    Machine machine = read_machine(root);
+    if (machine.source == MachineSource::unknown && contains(options_, SessionOptions::ask_nvml)) {
+      std::string error;
+      machine = read_machine_from_nvml(system.open_nvml(), error);
+      if (machine.source == MachineSource::unknown) {
+        report_.findings.push_back({Severity::note, "machine.no_nvml", "NVML", "", Diagnostic::no_offset,
+                                    "the GPUs cannot be listed: " + error, "", ""});
+      }
+    }
+    report_.machine_source = machine.source;
+    report_.driver_version = machine.driver_version;
+
+    Plan plan = make_plan(settings, *system.environment, machine);
+    if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
+    if (started) refuse_what_is_too_late(plan, state);
+    detail::Undo undo{*system.environment, apply(*system.environment, plan.assignments())};
+    for (PlannedVariable& variable : plan.variables) {
+      report_.variables.push_back(
+          {std::string{variable.name}, std::move(variable.found), std::move(variable.wanted), variable.outcome});
+    }
+    append(report_.findings, std::move(plan.findings));
+
+    if (auto error = initialise(*system.environment, machine, root, started)) {
+      if (!contains(options_, SessionOptions::absent_ok)) throw DriverError{*error};
+      absence_ = std::move(error);
+    } else {
+      compare_with_driver(settings, *system.environment, machine);
+    }
+    undo.keep();
+  }
+
+  /// Changes that CUDA would not see any more. Throws TooLateError that names each.
+  void refuse_what_is_too_late(Plan const& plan, DriverState state) const {
+    Diagnostics findings;
+    for (PlannedVariable const& variable : plan.variables) {
+      if (variable.outcome != Outcome::applied) continue;
+      VariableRow const* const row = find_variable(variable.name);
+      if (row->info->read == Moment::context && state == DriverState::initialised) continue;
+      findings.push_back(
+          {Severity::error, "settings.too_late", std::string{variable.name}, variable.wanted.value_or("(not set)"),
+           Diagnostic::no_offset,
+           "CUDA is already " + std::string{to_string(state)} + " in this process" +
+               (variable.found ? ", with the value '" + *variable.found + "'" : ", without this variable"),
+           "it is read at " + std::string{to_string(row->info->read)} + ", and a change now is ignored",
+           "make the session before anything uses CUDA, or start the program with " + std::string{variable.name} + "=" +
+               variable.wanted.value_or("")});
+    }
+    if (!findings.empty()) throw TooLateError{std::move(findings)};
+  }
+
+  /// Starts CUDA and reads the devices; the reason where it cannot be.
+  [[nodiscard]] std::optional<DriverError> initialise(Environment const& environment, Machine const& machine,
+                                                      std::string const& root, bool started) {
+    if (!driver_.loaded) return detail::no_driver_error(driver_, root);
+    if (detail::lacks_a_function(driver_.api)) {
+      return DriverError{DriverError::no_driver,
+                         {{Severity::error, "driver.incomplete", driver_.path.empty() ? "libcuda.so.1" : driver_.path,
+                           "", Diagnostic::no_offset, "this driver library lacks functions that cuenv needs", "",
+                           "update the driver: CUDA 11.4 or newer"}}};
+    }
+    detail::DeviceTexts const texts = detail::device_texts(environment);
+    int code = started ? 0 : static_cast<int>(driver_.api.init(0));
+    if (code != 0) {
+      auto const visibility = resolve_visibility(texts.views(), machine);
+      Diagnostics reasons;
+      // Only a prediction that came true explains anything.
+      if (visibility.order_is_invalid || visibility.cu_init == code)
+        reasons = explain(visibility, texts.views(), machine);
+      return detail::init_error(code, driver_, reasons);
+    }
+    auto devices = read_devices(driver_.api, machine, code);
+    if (code != 0) return detail::init_error(code, driver_, {});
+    map_ = DeviceMap{std::move(devices)};
+    return std::nullopt;
+  }
+
+  /// What was predicted against what the driver lists; where they differ the driver counts.
+  void compare_with_driver(Settings const& settings, Environment const& environment, Machine const& machine) {
+    detail::DeviceTexts const texts = detail::device_texts(environment);
+    Visibility const predicted = resolve_visibility(texts.views(), machine);
+    append(report_.findings, explain(predicted, texts.views(), machine));
+    if (!predicted.known) return;
+    bool same = predicted.cu_init == 0 && predicted.devices.size() == devices().size();
+    for (std::size_t i = 0; same && i < devices().size(); ++i) {
+      same = !predicted.devices[i].physical || predicted.devices[i].physical == devices()[i].physical;
+    }
+    if (same) return;
+    std::string listed;
+    for (Device const& device : devices()) listed += (listed.empty() ? "GPU-" : ", GPU-") + to_string(device.uuid);
+    Diagnostic finding{Severity::warning,      "devices.differ_from_environment",
+                       "CUDA_VISIBLE_DEVICES", texts.visible.value_or(""),
+                       Diagnostic::no_offset,  "the driver lists other devices than this environment selects",
+                       "it lists " + listed,   ""};
+    if (report_.attached) {
+      finding.what += ": the variables were changed after CUDA had started";
+      bool const asked = settings.get(visible_devices).has_value() || settings.get(device_order).has_value();
+      if (asked) {
+        finding.severity = Severity::error;
+        finding.fix = "make the session before anything uses CUDA";
+        throw TooLateError{{std::move(finding)}};
+      }
+    } else {
+      finding.what += "; the driver counts";
+      finding.fix = "please report this with the driver's version";
+    }
+    report_.findings.push_back(std::move(finding));
+  }
+
+  [[nodiscard]] LogicalIndex existing(LogicalIndex device) const {
+    if (map_.find(device) == nullptr) {
+      throw ImageError{{{Severity::error, "devices.no_such_logical", "logical GPU " + std::to_string(device.value), "",
+                         Diagnostic::no_offset, std::to_string(devices().size()) + " devices are visible", "",
+                         "use a logical index below that"}}};
+    }
+    return device;
+  }
+
+  [[nodiscard]] std::vector<LoadResult> load_everywhere(detail::PaddedImage const& image, Contexts contexts) const {
+    std::vector<LoadResult> results;
+    for (Device const& device : devices()) results.push_back(load_on(driver_.api, device.logical, image, contexts));
+    return results;
+  }
+
+  void require(std::string const& name, std::vector<LoadResult> const& results) const {
+    Diagnostics findings;
+    for (LoadResult const& result : results) {
+      if (!result.loads()) findings.push_back(explain(result, *map_.find(result.device), name));
+    }
+    if (results.empty()) {
+      findings.push_back({Severity::error, "image.no_device", name, "", Diagnostic::no_offset,
+                          "there is no visible GPU to load it on", "", "see why with absence()"});
+    }
+    if (!findings.empty()) throw ImageError{std::move(findings)};
+  }
+
+  SessionOptions options_;
+  DriverLibrary driver_;
+  DeviceMap map_;
+  Report report_;
+  std::optional<DriverError> absence_;
+};
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_SESSION_HPP

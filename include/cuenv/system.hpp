@@ -1,0 +1,69 @@
+#ifndef CUENV_SYSTEM_HPP
+#define CUENV_SYSTEM_HPP
+
+#include <cuenv/driver.hpp>
+#include <cuenv/environment.hpp>
+#include <cuenv/nvml.hpp>
+#include <cuenv/version.hpp>
+
+#include <string>
+
+CUENV_NAMESPACE_BEGIN
+
+/// The places where cuenv touches the world, as a value: the default is this machine and this process, and a test
+/// describes another.
+struct System {
+  Environment const* environment = &process_environment;
+  DriverLibrary (*open_driver)(DriverOpen how) = open_driver_library;
+  NvmlLibrary (*open_nvml)() = open_nvml_library;
+  /// The folder that stands for "/" when /proc and /dev are read; "" for the real one.
+  std::string root;
+};
+
+/// How far CUDA is in this process.
+enum class DriverState {
+  not_loaded,      ///< the driver library is not in the process
+  loaded,          ///< it is, and cuInit has not succeeded yet
+  initialised,     ///< cuInit has succeeded: most variables have been read
+  context_active,  ///< besides, a primary context exists, or a context is current in this thread
+  stub,            ///< what is loaded is the toolkit's stub, which answers 34
+  unusable         ///< it answers something else
+};
+
+[[nodiscard]] constexpr std::string_view to_string(DriverState state) noexcept {
+  constexpr std::string_view names[] = {"not loaded", "loaded", "initialised", "context active", "stub", "unusable"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+/// Asks without changing anything: cuDeviceGetCount answers 3 before cuInit, 0 after it, 34 from the stub (measured,
+/// driver 580). A first cuInit that failed, and a process forked from an initialised one, answer 3 as well and cannot
+/// be told from no start at all. Contexts that are not primary and not current in this thread are not seen.
+[[nodiscard]] inline DriverState driver_state(DriverLibrary const& driver) noexcept {
+  if (!driver.loaded) return DriverState::not_loaded;
+  DriverApi const& api = driver.api;
+  int count = 0;
+  if (api.device_get_count == nullptr) return DriverState::unusable;
+  int const answer = api.device_get_count(&count);
+  if (answer == CUDA_ERROR_NOT_INITIALIZED) return DriverState::loaded;
+  if (answer == CUDA_ERROR_STUB_LIBRARY) return DriverState::stub;
+  if (answer != CUDA_SUCCESS) return DriverState::unusable;
+  CUcontext context = nullptr;
+  if (api.ctx_get_current != nullptr && api.ctx_get_current(&context) == CUDA_SUCCESS && context != nullptr) {
+    return DriverState::context_active;
+  }
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    unsigned flags = 0;
+    int active = 0;
+    if (api.device_get == nullptr || api.primary_ctx_get_state == nullptr) break;
+    if (api.device_get(&device, i) != CUDA_SUCCESS) continue;
+    if (api.primary_ctx_get_state(device, &flags, &active) == CUDA_SUCCESS && active != 0) {
+      return DriverState::context_active;
+    }
+  }
+  return DriverState::initialised;
+}
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_SYSTEM_HPP

@@ -1,0 +1,85 @@
+#ifndef CUENV_VARIABLE_HPP
+#define CUENV_VARIABLE_HPP
+
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/version.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+CUENV_NAMESPACE_BEGIN
+
+/// How a statement about the driver is known.
+enum class Evidence {
+  measured,   ///< seen on a real driver: 580.159.04, Linux x86-64, H200
+  documented  ///< NVIDIA's documents say so; not measured
+};
+
+[[nodiscard]] constexpr std::string_view to_string(Evidence evidence) noexcept {
+  return evidence == Evidence::measured ? "measured" : "documented";
+}
+
+/// When the driver reads a variable. A later change is ignored.
+enum class Moment {
+  init,         ///< in cuInit, the first call of the runtime API included
+  context,      ///< when a context is created, again for each new one
+  module_load,  ///< when a module is loaded
+  unknown,      ///< not documented and not measured: treated as init
+  not_driver    ///< read by a tool, a library or the container runtime, not by the driver
+};
+
+[[nodiscard]] constexpr std::string_view to_string(Moment moment) noexcept {
+  constexpr std::string_view names[] = {"cuInit", "context creation", "module load", "unknown",
+                                        "not read by the driver"};
+  return names[static_cast<std::size_t>(moment)];
+}
+
+/// What the driver makes of a text that was found.
+struct Effect {
+  /// The effective value in words: "on", "32", "1 byte: nothing new is cached".
+  std::string value;
+  Evidence evidence = Evidence::documented;
+  /// Filled where the text does not mean what it seems to: what is wrong, and what to type instead.
+  std::string problem = {};
+  std::string fix = {};
+  /// True where the driver dies of it: cuInit or the context fails.
+  bool fatal = false;
+};
+
+/// What is known of a variable, whatever its type: one row of the table in variables.hpp.
+struct VariableInfo {
+  std::string_view name;
+  /// The texts that are accepted from a program, in words.
+  std::string_view accepted;
+  /// What holds when it is not set.
+  std::string_view fallback;
+  Moment read = Moment::unknown;
+  Evidence read_evidence = Evidence::documented;
+  /// First and last CUDA version with it; "" where that is not established.
+  std::string_view since;
+  std::string_view until;
+  /// "", or the only platform on which it is read.
+  std::string_view platform;
+  /// One line on what it is for.
+  std::string_view purpose;
+  /// True where the value can run code or write files anywhere: to be treated as privileged input.
+  bool privileged = false;
+};
+
+/// A variable that a program can set: its row, and how its values are read and written.
+template <class T>
+struct Variable {
+  VariableInfo info;
+  /// Reads a text strictly: only what means to the driver what it says. Problems are added, and then nothing returned.
+  std::optional<T> (*parse)(std::string_view name, std::string_view text, Diagnostics& problems);
+  /// Writes a value so that `parse` reads the same value again.
+  std::string (*format)(T const& value);
+  /// What the driver makes of any text; null where that takes more than the text (CUDA_VISIBLE_DEVICES).
+  Effect (*effect)(std::string_view text);
+};
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_VARIABLE_HPP
