@@ -1,0 +1,3 @@
+// The main function of the tests, where Catch2 version 2 does not bring one in a library.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
