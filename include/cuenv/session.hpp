@@ -199,7 +199,7 @@ class Session {
     Plan plan = make_plan(settings, *system.environment, machine);
     if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
     if (started) refuse_what_is_too_late(plan, state);
-    detail::Undo undo{*system.environment, apply(*system.environment, plan.assignments())};
+    detail::Undo undo{*system.environment, apply_assignments(*system.environment, plan.assignments())};
     for (PlannedVariable& variable : plan.variables) {
       report_.variables.push_back(
           {std::string{variable.name}, std::move(variable.found), std::move(variable.wanted), variable.outcome});
