@@ -1,6 +1,6 @@
 #include "image.hpp"
 
-#include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,14 +32,7 @@ LoadedImage failed(int result, std::string log) { return {result, std::move(log)
 /// The process's memory, read in a way that reports unmapped addresses instead of dying of them.
 class Memory {
  public:
-  explicit Memory(void const* start) : start_(reinterpret_cast<std::uintptr_t>(start)) {
-    file_ = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-  }
-  ~Memory() {
-    if (file_ >= 0) ::close(file_);
-  }
-  Memory(Memory const&) = delete;
-  Memory& operator=(Memory const&) = delete;
+  explicit Memory(void const* start) : start_(reinterpret_cast<std::uintptr_t>(start)) {}
 
   /// False if any of it is not mapped.
   [[nodiscard]] bool read(std::uint64_t offset, void* to, std::size_t size) const {
@@ -76,19 +69,13 @@ class Memory {
  private:
   std::size_t read_some(std::uint64_t offset, void* to, std::size_t size) const {
     if (offset > INT64_MAX - start_) return 0;
-    if (file_ < 0) return 0;
-    std::size_t done = 0;
-    while (done < size) {
-      auto const n =
-          ::pread(file_, static_cast<char*>(to) + done, size - done, static_cast<off_t>(start_ + offset + done));
-      if (n <= 0) break;
-      done += static_cast<std::size_t>(n);
-    }
-    return done;
+    ::iovec const local{to, size};
+    ::iovec const remote{reinterpret_cast<void*>(start_ + offset), size};
+    auto const done = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
+    return done > 0 ? static_cast<std::size_t>(done) : 0;
   }
 
   std::uintptr_t start_;
-  int file_ = -1;
 };
 
 // ---- Targets -------------------------------------------------------------------------------------------------------
