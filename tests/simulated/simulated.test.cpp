@@ -18,6 +18,8 @@
 #include <map>
 #include <thread>
 
+struct nvmlDevice_st;
+
 namespace {
 
 /// Stands in for the process's environment.
@@ -101,7 +103,8 @@ std::string fatbin_entry(unsigned kind, unsigned sm, std::string payload, std::u
   append(entry, sm, 4);
   append(entry, 0, 8);
   append(entry, flags, 8);
-  append(entry, 0, 16);
+  append(entry, 0, 8);
+  append(entry, 0, 8);
   return entry + payload;
 }
 
@@ -640,29 +643,30 @@ TEST_CASE("the shared libraries") {
     using Function = decltype(type);
     return reinterpret_cast<Function>(::dlsym(library, name));
   };
-  using CountFunction = int(unsigned*);
   auto const driver_state =
       function(driver, "cuenv_simulated_state", static_cast<CuenvSimulatedState const* (*)()>(nullptr));
   CHECK(function(driver, "cuenv_simulated_root", static_cast<char const* (*)()>(nullptr))() == folder.string());
-  CHECK(function(driver, "cuInit", static_cast<int (*)(unsigned)>(nullptr))(0) == 0);
-  unsigned count = 0;
-  CHECK(function(driver, "cuDeviceGetCount", static_cast<CountFunction*>(nullptr))(&count) == 0);
-  CHECK(count == 1);
+  CHECK(function(driver, "cuInit", static_cast<decltype(&cuInit)>(nullptr))(0) == CUDA_SUCCESS);
+  int visible = 0;
+  CHECK(function(driver, "cuDeviceGetCount", static_cast<decltype(&cuDeviceGetCount)>(nullptr))(&visible) ==
+        CUDA_SUCCESS);
+  CHECK(visible == 1);
   CHECK(driver_state()->initialised == 1);
 
   void* const nvml = ::dlopen(CUENV_SIMULATED_LIBRARIES "/libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   REQUIRE(nvml != nullptr);
-  auto const nvml_count = function(nvml, "nvmlDeviceGetCount_v2", static_cast<CountFunction*>(nullptr));
+  auto const nvml_count = function(nvml, "nvmlDeviceGetCount_v2", static_cast<int (*)(unsigned*)>(nullptr));
+  unsigned count = 0;
   CHECK(nvml_count(&count) == 1);  // uninitialized
   CHECK(function(nvml, "nvmlInit_v2", static_cast<int (*)()>(nullptr))() == 0);
   CHECK(nvml_count(&count) == 0);
   CHECK(count == 2);  // whatever CUDA_VISIBLE_DEVICES says
-  void* device = nullptr;
+  nvmlDevice_st* device = nullptr;
   char uuid[96] = "";
-  CHECK(function(nvml, "nvmlDeviceGetHandleByIndex_v2", static_cast<int (*)(unsigned, void**)>(nullptr))(1, &device) ==
-        0);
-  CHECK(function(nvml, "nvmlDeviceGetUUID", static_cast<int (*)(void*, char*, unsigned)>(nullptr))(device, uuid, 96) ==
-        0);
+  CHECK(function(nvml, "nvmlDeviceGetHandleByIndex_v2", static_cast<int (*)(unsigned, nvmlDevice_st**)>(nullptr))(
+            1, &device) == 0);
+  CHECK(function(nvml, "nvmlDeviceGetUUID", static_cast<int (*)(nvmlDevice_st*, char*, unsigned)>(nullptr))(
+            device, uuid, 96) == 0);
   CHECK(std::string(uuid) == "GPU-c07e88d2-91ab-4f3c-a5d0-7e6f5d4c3b2a");
 
   ::unsetenv("CUDA_VISIBLE_DEVICES");
