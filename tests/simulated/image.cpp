@@ -26,6 +26,9 @@ constexpr int unknown = 999;
 
 constexpr std::uint64_t largest_text = std::uint64_t{64} << 20;
 constexpr int most_entries = 100000;
+constexpr std::uint64_t most_symbols = 100000;
+constexpr std::uint64_t longest_name = 4096;
+constexpr std::uint64_t largest_compatibility = 4096;
 
 LoadedImage failed(int result, std::string log) { return {result, std::move(log), {}}; }
 
@@ -55,7 +58,7 @@ class Memory {
     std::string text;
     ended = false;
     while (text.size() < limit) {
-      char block[256];
+      char block[4096];
       auto const wanted = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof block, limit - text.size()));
       auto const size = read_some(offset + text.size(), block, wanted);
       auto const* const nul = static_cast<char const*>(std::memchr(block, 0, size));
@@ -314,7 +317,7 @@ bool driver_provides(std::string const& name) {
 /// Attribute 9 of .nv.compat: compiled for exactly this architecture.
 bool compatibility_says_a(Memory const& memory, std::uint64_t begin, std::uint64_t size) {
   std::uint64_t at = 0;
-  while (at + 4 <= size) {
+  while (at + 4 <= std::min(size, largest_compatibility)) {
     auto const format = memory.get<std::uint8_t>(begin + at);
     auto const attribute = memory.get<std::uint8_t>(begin + at + 1);
     auto const value = memory.get<std::uint16_t>(begin + at + 2);
@@ -369,7 +372,7 @@ LoadedImage load_cubin(Memory const& memory, std::uint64_t base, ImageTarget con
   LoadedImage loaded;
   for (auto const& table : sections) {
     if (table.type != section_symbols || table.link >= count || table.entry_size != sizeof(ElfSymbol)) continue;
-    auto const symbol_count = std::min<std::uint64_t>(table.size / sizeof(ElfSymbol), 1000000);
+    auto const symbol_count = std::min<std::uint64_t>(table.size / sizeof(ElfSymbol), most_symbols);
     for (std::uint64_t i = 0; i < symbol_count; ++i) {
       auto const symbol = memory.get<ElfSymbol>(base + table.offset + i * sizeof(ElfSymbol));
       auto const& strings = sections[table.link];
@@ -378,7 +381,8 @@ LoadedImage load_cubin(Memory const& memory, std::uint64_t base, ImageTarget con
       constexpr unsigned char is_function = 2;
       constexpr unsigned char is_kernel = 0x10;
       bool ended = false;
-      std::string name = memory.text(base + strings.offset + symbol->name, strings.size - symbol->name, ended);
+      std::string name =
+          memory.text(base + strings.offset + symbol->name, std::min(strings.size - symbol->name, longest_name), ended);
       bool const undefined = symbol->info >> 4 == is_global && symbol->section == 0 && !name.empty();
       if (header->type == relocatable && undefined && !driver_provides(name)) {
         return {success, "unresolved: " + name, {}};  // loads, but has no function to give
