@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-// For programs that use the CUDA runtime API: whether a __global__ function can run on each visible GPU. The only header
-// of cuenv that needs cudart. Make the cuenv::Session first: cudaGetDeviceCount starts CUDA, and when that first call
-// fails the runtime repeats the failure for the life of the process (measured, driver 580).
+// For programs that use the CUDA runtime API: whether a __global__ function can run on each visible GPU. The only
+// header of cuenv that needs cudart. Make the cuenv::Session first: cudaGetDeviceCount starts CUDA, and when that first
+// call fails the runtime repeats the failure for the life of the process (measured, driver 580).
 
 CUENV_NAMESPACE_BEGIN
 
@@ -54,27 +54,28 @@ namespace detail {
 
 }  // namespace detail
 
-/// Asks the runtime for the attributes of a kernel on every visible GPU, without launching it: that needs the code to be
-/// there, and gives 209 where it is not (measured, driver 580). A primary context is made on each GPU and stays, since
-/// the runtime uses it from then on. The caller's current device and pending error are as before.
-/// Throws DriverError where the runtime finds no GPU or no driver. Starts a thread that has ended when this returns.
+/// Asks the runtime for the attributes of a kernel on every visible GPU, without launching it: that needs the code to
+/// be there, and gives 209 where it is not (measured, driver 580). A primary context is made on each GPU and stays,
+/// since the runtime uses it from then on. The caller's current device and pending error are as before. Throws
+/// DriverError where the runtime finds no GPU or no driver. Starts a thread that has ended when this returns.
 template <class... Arguments>
 [[nodiscard]] std::vector<KernelResult> check_kernel(void (*kernel)(Arguments...)) {
   int code = 0;
   auto results = detail::check_kernel(reinterpret_cast<void const*>(kernel), code);
   if (code != 0) {
     ResultCode const* const row = find_result_code(code);
-    throw DriverError{code,
-                      {{Severity::error, "runtime.no_device", "cudaGetDeviceCount", "", Diagnostic::no_offset,
-                        "the runtime answered " + std::to_string(code) + " (" + cudaGetErrorName(static_cast<cudaError_t>(code)) +
-                            ")" + (row == nullptr ? "" : ": " + std::string{row->meaning}),
-                        "", row == nullptr ? "" : std::string{row->fix}}}};
+    throw DriverError{
+        code,
+        {{Severity::error, "runtime.no_device", "cudaGetDeviceCount", "", Diagnostic::no_offset,
+          "the runtime answered " + std::to_string(code) + " (" + cudaGetErrorName(static_cast<cudaError_t>(code)) +
+              ")" + (row == nullptr ? "" : ": " + std::string{row->meaning}),
+          "", row == nullptr ? "" : std::string{row->fix}}}};
   }
   return results;
 }
 
-/// Returns when the kernel can run on every visible GPU. Else throws ImageError, which names each GPU and the flag to add;
-/// `name` is what the error calls the kernel. Throws DriverError as `check_kernel` does.
+/// Returns when the kernel can run on every visible GPU. Else throws ImageError, which names each GPU and the flag to
+/// add; `name` is what the error calls the kernel. Throws DriverError as `check_kernel` does.
 template <class... Arguments>
 void require_kernel(void (*kernel)(Arguments...), std::string const& name) {
   Diagnostics findings;
@@ -88,7 +89,8 @@ void require_kernel(void (*kernel)(Arguments...), std::string const& name) {
                         describe_result(result.code) + (row == nullptr ? "" : ": " + std::string{row->meaning}),
                         result.code == cudaErrorNoKernelImageForDevice
                             ? "build with -gencode arch=compute_" + sm + ",code=sm_" + sm
-                        : row == nullptr ? "" : std::string{row->fix}});
+                        : row == nullptr ? ""
+                                         : std::string{row->fix}});
   }
   if (!findings.empty()) throw ImageError{std::move(findings)};
 }

@@ -92,7 +92,8 @@ inline constexpr ProcessEnvironment process_environment{};
 
 /// Applies assignments all or nothing: when one fails, those before it are undone, an unset variable being unset again,
 /// and EnvironmentError names the variable and the system's reason. Returns what undoes them, in the order to do it.
-inline std::vector<Assignment> apply_assignments(Environment const& environment, std::vector<Assignment> const& assignments) {
+inline std::vector<Assignment> apply_assignments(Environment const& environment,
+                                                 std::vector<Assignment> const& assignments) {
   std::vector<Assignment> undo;
   undo.reserve(assignments.size());
   for (Assignment const& assignment : assignments) {

@@ -29,7 +29,8 @@ struct ListedGpu {
 std::vector<ListedGpu> listed_gpus() {
   std::vector<ListedGpu> gpus;
   if (root().empty()) {
-    std::FILE* const pipe = popen("nvidia-smi --query-gpu=index,uuid,pci.bus_id,compute_cap --format=csv,noheader", "r");
+    std::FILE* const pipe =
+        popen("nvidia-smi --query-gpu=index,uuid,pci.bus_id,compute_cap --format=csv,noheader", "r");
     char line[512];
     while (pipe != nullptr && std::fgets(line, sizeof line, pipe) != nullptr) {
       std::string text;
@@ -115,7 +116,8 @@ void too_late(std::string const&) {
     check::that(false, "the session is refused");
   } catch (cuenv::TooLateError const& error) {
     std::cout << error.what() << '\n';
-    check::equal(error.diagnostics().size(), std::size_t{3}, "CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and CUDA_CACHE_DISABLE");
+    check::equal(error.diagnostics().size(), std::size_t{3},
+                 "CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and CUDA_CACHE_DISABLE");
   }
   check::that(std::getenv("CUDA_VISIBLE_DEVICES") == nullptr && std::getenv("CUDA_DEVICE_ORDER") == nullptr &&
                   std::getenv("CUDA_CACHE_DISABLE") == nullptr,
@@ -249,8 +251,12 @@ int main(int argc, char** argv) {
     char const* name;
     void (*run)(std::string const& argument);
   };
-  constexpr Case cases[] = {{"map", map},         {"too_late", too_late}, {"again", again},
-                            {"refused", refused}, {"images", images},     {"contexts", contexts},
+  constexpr Case cases[] = {{"map", map},
+                            {"too_late", too_late},
+                            {"again", again},
+                            {"refused", refused},
+                            {"images", images},
+                            {"contexts", contexts},
                             {"launch_blocking", launch_blocking}};
   bool const real = root().empty();
   bool const has_gpu = std::ifstream{"/dev/nvidiactl"}.good() || std::ifstream{"/dev/dxg"}.good();

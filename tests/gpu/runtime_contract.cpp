@@ -43,6 +43,7 @@ void on_a_gpu() {
 }
 
 void without_one(int code) {
+  auto const pending = cudaPeekAtLastError();  // where there is no driver this very call gives its code
   try {
     (void)cuenv::check_kernel(runs_on_hopper);
     check::that(false, "the check throws");
@@ -50,7 +51,7 @@ void without_one(int code) {
     std::cout << error.what() << '\n';
     check::equal(error.code(), code, "code");
   }
-  check::equal(static_cast<int>(cudaPeekAtLastError()), 0, "no error is pending");
+  check::equal(static_cast<int>(cudaPeekAtLastError()), static_cast<int>(pending), "the pending error is as before");
 }
 
 }  // namespace
