@@ -44,8 +44,11 @@ struct Report {
   auto const shown = [](std::optional<std::string> const& text) {
     return text ? "'" + detail::printable(*text) + "'" : std::string{"(not set)"};
   };
-  std::string text = "CUDA " + std::to_string(report.driver_cuda_version / 1000) + "." +
-                     std::to_string(report.driver_cuda_version % 1000 / 10) + ", driver " +
+  std::string const cuda_version = report.driver_cuda_version == 0
+                                       ? "version unknown"
+                                       : std::to_string(report.driver_cuda_version / 1000) + "." +
+                                             std::to_string(report.driver_cuda_version % 1000 / 10);
+  std::string text = "CUDA " + cuda_version + ", driver " +
                      (report.driver_version.empty() ? "version unknown" : report.driver_version);
   if (!report.driver_path.empty()) text += ", from " + detail::printable(report.driver_path);
   if (!report.simulated_root.empty())

@@ -228,8 +228,9 @@ class Session {
            "CUDA is already " + std::string{to_string(state)} + " in this process" +
                (variable.found ? ", with the value '" + *variable.found + "'" : ", without this variable"),
            "it is read at " + std::string{to_string(row->info->read)} + ", and a change now is ignored",
-           "make the session before anything uses CUDA, or start the program with " + std::string{variable.name} + "=" +
-               variable.wanted.value_or("")});
+           "make the session before anything uses CUDA, or start the program " +
+               (variable.wanted ? "with " + std::string{variable.name} + "=" + *variable.wanted
+                                : "without " + std::string{variable.name})});
     }
     if (!findings.empty()) throw TooLateError{std::move(findings)};
   }
@@ -250,8 +251,8 @@ class Session {
       auto const visibility = resolve_visibility(texts.views(), machine);
       Diagnostics reasons;
       // Only a prediction that came true explains anything.
-      if (visibility.order_is_invalid || visibility.cu_init == code)
-        reasons = explain(visibility, texts.views(), machine);
+      bool const order_explains = visibility.order_is_invalid && code == CUDA_ERROR_INVALID_DEVICE;
+      if (order_explains || visibility.cu_init == code) reasons = explain(visibility, texts.views(), machine);
       return detail::init_error(code, driver_, reasons);
     }
     auto devices = read_devices(driver_.api, machine, code);
