@@ -18,8 +18,8 @@ TEST_CASE("a PCI address is read in the forms of /proc, NVML and the driver", "[
   CHECK(to_string(*pci) == "0000:0a:1f.3");
   CHECK(cuenv::parse_pci_address("0000:0a:1f.3") == pci);
   CHECK(to_string(*cuenv::parse_pci_address("12345:01:00")) == "12345:01:00.0");
-  for (char const* bad : {"", "0000", "0000:", "0000:01", "0000:01:", "0000:01:00.", "0000:01:00.0x", "000000000:01:00.0",
-                          "0000:001:00.0", "0000:01:00:0", " 0000:01:00.0", "g000:01:00.0"}) {
+  for (char const* bad : {"", "0000", "0000:", "0000:01", "0000:01:", "0000:01:00.", "0000:01:00.0x",
+                          "000000000:01:00.0", "0000:001:00.0", "0000:01:00:0", " 0000:01:00.0", "g000:01:00.0"}) {
     INFO(bad);
     CHECK_FALSE(cuenv::parse_pci_address(bad));
   }
@@ -35,6 +35,7 @@ TEST_CASE("compute capabilities", "[gpu]") {
   CHECK(cuenv::parse_compute_capability("9.0") == cuenv::ComputeCapability{9, 0});
   CHECK(cuenv::parse_compute_capability("12.1")->sm() == 121);
   CHECK(cuenv::ComputeCapability::from_sm(103) == cuenv::ComputeCapability{10, 3});
-  for (char const* bad : {"", "9", "9.", ".0", "9.0a", "9.00", " 9.0", "-1.0"}) CHECK_FALSE(cuenv::parse_compute_capability(bad));
+  for (char const* bad : {"", "9", "9.", ".0", "9.0a", "9.00", " 9.0", "-1.0"})
+    CHECK_FALSE(cuenv::parse_compute_capability(bad));
   CHECK(cuenv::ComputeCapability{8, 9} < cuenv::ComputeCapability{9, 0});
 }
