@@ -16,7 +16,7 @@ namespace cuenv_tests {
 class DescribedEnvironment final : public cuenv::Environment {
  public:
   DescribedEnvironment() = default;
-  explicit DescribedEnvironment(std::map<std::string, std::string> values) : variables{std::move(values)} {}
+  DescribedEnvironment(std::map<std::string, std::string> values) : variables{std::move(values)} {}
 
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
     auto const found = variables.find(name);
