@@ -42,8 +42,9 @@ simulated::Machine hopper_and(int major, int minor) {
 
 struct OnMachine {
   explicit OnMachine(simulated::Machine const& machine = two_h200(), std::map<std::string, std::string> variables = {})
-      : here{machine}, session{(here.environment.variables = std::move(variables), cuenv::Settings{}),
-                               cuenv::SessionOptions::none, here.system} {}
+      : here{machine},
+        session{(here.environment.variables = std::move(variables), cuenv::Settings{}), cuenv::SessionOptions::none,
+                here.system} {}
   DescribedSystem here;
   Session session;
 };
@@ -78,8 +79,7 @@ CUcontext current(Session const& session) {
   return context;
 }
 
-constexpr char const* good_ptx =
-    ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n";
+constexpr char const* good_ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n";
 constexpr char const* unclosed_ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  ret;\n";
 constexpr char const* future_ptx = ".version 19.0\n.target sm_75\n.address_size 64\n";
 
@@ -146,9 +146,10 @@ TEST_CASE("images for other GPUs are refused for each GPU, with what to build", 
     CHECK(results[1].device == logical(1));
     CHECK_FALSE(results[1].no_context);
     std::string const text = refusal(on.session, image(one.name));
-    CHECK_THAT(text, ContainsSubstring(image(one.name) + ": it does not load on logical GPU 0 (Simulated NVIDIA H200, 9.0)") &&
-                         ContainsSubstring("it does not load on logical GPU 1") && ContainsSubstring(one.words) &&
-                         ContainsSubstring("build with -gencode arch=compute_90,code=sm_90"));
+    CHECK_THAT(
+        text, ContainsSubstring(image(one.name) + ": it does not load on logical GPU 0 (Simulated NVIDIA H200, 9.0)") &&
+                  ContainsSubstring("it does not load on logical GPU 1") && ContainsSubstring(one.words) &&
+                  ContainsSubstring("build with -gencode arch=compute_90,code=sm_90"));
   }
 }
 
@@ -223,7 +224,8 @@ TEST_CASE("every code that a load can give has a sentence and an advice", "[load
   device.name = "NVIDIA H200";
   device.compute_capability = {9, 0};
   cuenv::LoadResult result;
-  for (int code : {1, 2, 46, 200, 209, 218, 221, 222, 223, 300, 301, 802, 803, 804, 805, 806, 807, 808, 809, 810, 999}) {
+  for (int code :
+       {1, 2, 46, 200, 209, 218, 221, 222, 223, 300, 301, 802, 803, 804, 805, 806, 807, 808, 809, 810, 999}) {
     INFO(code);
     result.code = code;
     auto const finding = cuenv::explain(result, device, "kernels.fatbin");

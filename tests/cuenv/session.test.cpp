@@ -183,9 +183,8 @@ TEST_CASE("all wrong settings are named in one error, and CUDA is not started", 
       .set_text("CUDA_CACHE_PATH", "~/cache")
       .set_text("CUDA_VISIBLE_DEVICE", "0");
   auto const error = refused<cuenv::SettingsError>(here, settings);
-  for (char const* name :
-       {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_CACHE_MAXSIZE", "CUDA_DEVICE_ORDER",
-        "CUDA_LAUNCH_BLOCKING", "CUDA_CACHE_PATH", "CUDA_VISIBLE_DEVICE"}) {
+  for (char const* name : {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_CACHE_MAXSIZE",
+                           "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUDA_CACHE_PATH", "CUDA_VISIBLE_DEVICE"}) {
     INFO(name);
     CHECK(names(error, name));
   }
@@ -584,10 +583,9 @@ TEST_CASE("a driver that lacks an entry point is refused before it is used", "[s
 
 TEST_CASE("entry points that serve convenience alone may be missing", "[session]") {
   using Api = cuenv::DriverApi;
-  for (auto const open :
-       {open_without<&Api::driver_get_version>, open_without<&Api::ctx_get_current>,
-        open_without<&Api::primary_ctx_get_state>, open_without<&Api::get_error_name>, open_without<&Api::func_load>,
-        open_without<&Api::module_get_loading_mode>}) {
+  for (auto const open : {open_without<&Api::driver_get_version>, open_without<&Api::ctx_get_current>,
+                          open_without<&Api::primary_ctx_get_state>, open_without<&Api::get_error_name>,
+                          open_without<&Api::func_load>, open_without<&Api::module_get_loading_mode>}) {
     DescribedSystem here;
     here.system.open_driver = open;
     Session const session{swapped_and_more(), cuenv::SessionOptions::none, here.system};
@@ -598,39 +596,34 @@ TEST_CASE("entry points that serve convenience alone may be missing", "[session]
 }
 
 TEST_CASE("where CUDA may be absent a session has no devices and keeps the reason", "[session]") {
-  simulated::Machine machine = two_h200();
-  simulated::Library library = simulated::Library::present;
-  Variables variables;
-  int expected = 0;
-  SECTION("no driver") {
-    library = simulated::Library::absent;
-    expected = cuenv::DriverError::no_driver;
+  struct Case {
+    simulated::Library library;
+    bool stub;
+    Variables variables;
+    int code;
+  };
+  for (Case const& one : {Case{simulated::Library::absent, false, {}, cuenv::DriverError::no_driver},
+                          Case{simulated::Library::present, true, {}, 34},
+                          Case{simulated::Library::present, false, {{"CUDA_VISIBLE_DEVICES", "-1"}}, 100},
+                          Case{simulated::Library::present, false, {{"CUDA_VISIBLE_DEVICES", "0,0"}}, 101}}) {
+    INFO(one.code);
+    simulated::Machine machine = two_h200();
+    machine.stub = one.stub;
+    DescribedSystem here{machine, one.library};
+    here.environment.variables = one.variables;
+    Settings settings;
+    settings.set(cuenv::cache_disable, true);
+    Session const session{settings, cuenv::absent_ok, here.system};
+    CHECK(session.devices().empty());
+    CHECK(session.map().find(logical(0)) == nullptr);
+    REQUIRE(session.absence() != nullptr);
+    CHECK(session.absence()->code() == one.code);
+    CHECK_FALSE(session.absence()->diagnostics().empty());
+    Variables expected = one.variables;
+    expected["CUDA_CACHE_DISABLE"] = "1";
+    CHECK(here.environment.variables == expected);
+    CHECK_THROWS_AS(session.require_image_bytes("x", "x"), cuenv::ImageError);
   }
-  SECTION("stub") {
-    machine.stub = true;
-    expected = 34;
-  }
-  SECTION("no device") {
-    variables["CUDA_VISIBLE_DEVICES"] = "-1";
-    expected = 100;
-  }
-  SECTION("a void list") {
-    variables["CUDA_VISIBLE_DEVICES"] = "0,0";
-    expected = 101;
-  }
-  DescribedSystem here{machine, library};
-  here.environment.variables = variables;
-  Settings settings;
-  settings.set(cuenv::cache_disable, true);
-  Session const session{settings, cuenv::absent_ok, here.system};
-  CHECK(session.devices().empty());
-  CHECK(session.map().find(logical(0)) == nullptr);
-  REQUIRE(session.absence() != nullptr);
-  CHECK(session.absence()->code() == expected);
-  CHECK_FALSE(session.absence()->diagnostics().empty());
-  variables["CUDA_CACHE_DISABLE"] = "1";
-  CHECK(here.environment.variables == variables);
-  CHECK_THROWS_AS(session.require_image_bytes("x", "x"), cuenv::ImageError);
 }
 
 TEST_CASE("a start that failed can be made again with the variable corrected", "[session]") {
@@ -648,14 +641,13 @@ TEST_CASE("the report names versions, library, simulation and each variable", "[
   DescribedSystem here;
   here.environment.variables["CUDA_DEVICE_MAX_CONNECTIONS"] = "32";
   Session const session{swapped_and_more(), cuenv::SessionOptions::none, here.system};
-  CHECK(to_string(session.report()) ==
-        "CUDA 13.0, driver 580.159.04, from " + here.root() + "/usr/lib/libcuda.so.1\n" +
-            "SIMULATED machine, described in " + here.root() +
-            "\n"
-            "CUDA_VISIBLE_DEVICES: '1,0' applied, was (not set)\n"
-            "CUDA_DEVICE_ORDER: 'PCI_BUS_ID' applied, was (not set)\n"
-            "CUDA_CACHE_MAXSIZE: '2147483648' applied, was (not set)\n"
-            "CUDA_DEVICE_MAX_CONNECTIONS: '32' was set already");
+  CHECK(to_string(session.report()) == "CUDA 13.0, driver 580.159.04, from " + here.root() + "/usr/lib/libcuda.so.1\n" +
+                                           "SIMULATED machine, described in " + here.root() +
+                                           "\n"
+                                           "CUDA_VISIBLE_DEVICES: '1,0' applied, was (not set)\n"
+                                           "CUDA_DEVICE_ORDER: 'PCI_BUS_ID' applied, was (not set)\n"
+                                           "CUDA_CACHE_MAXSIZE: '2147483648' applied, was (not set)\n"
+                                           "CUDA_DEVICE_MAX_CONNECTIONS: '32' was set already");
 }
 
 TEST_CASE("the report of a machine without a driver invents no version", "[session]") {
