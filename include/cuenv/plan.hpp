@@ -114,8 +114,15 @@ struct DeviceTexts {
   if (now.visible) {
     std::string_view rest = *now.visible;
     bool const ids = starts_with(rest, "GPU-") || starts_with(rest, "MIG-");
-    for (std::size_t i = 0; i < visibility.devices.size(); ++i) {
+    auto const is_dropped = [&](std::string_view entry) {
+      for (DroppedEntry const& dropped : visibility.dropped) {
+        if (dropped.entry.data() == entry.data()) return true;
+      }
+      return false;
+    };
+    while (entries.size() < visibility.devices.size()) {
       std::string_view const entry = take_until(rest, ',');
+      if (is_dropped(entry)) continue;  // MIG limits drop entries before the last one that counts
       auto const number = static_cast<std::uint32_t>(strtoull_base10(entry).value);
       entries.push_back(ids ? std::string{entry} : std::to_string(number));
     }
@@ -137,10 +144,16 @@ struct DeviceTexts {
   for (DeviceId const& id : wanted.ids()) {
     std::string found;
     Visibility const one = resolve_visibility({id.text, std::nullopt}, machine);
+    bool unknown = !one.known;
     for (VisibleDevice const& device : visibility.devices) {
+      unknown = unknown || !device.physical;
       if (one.devices.size() == 1 && device.physical && device == one.devices.front()) found = id.text;
     }
-    if (found.empty()) {
+    if (unknown) {
+      refuse("visible_devices.cannot_refine",
+             "which GPUs '" + *now.visible + "' leaves visible is not known before cuInit",
+             "override the variable, or choose by logical index");
+    } else if (found.empty()) {
       refuse("visible_devices.not_visible", "'" + id.text + "' is not among the GPUs that are visible now",
              "override the variable, or choose one that is visible");
     } else {
@@ -158,8 +171,8 @@ struct DeviceTexts {
                                                                               Machine const& machine,
                                                                               Diagnostics& findings) {
   using Kind = VisibleDevices::Kind;
-  bool const relative =
-      devices.kind() == Kind::logical || (precedence == Precedence::refine && devices.kind() == Kind::id);
+  bool const refine = precedence == Precedence::refine && now.visible;
+  bool const relative = devices.kind() == Kind::logical || (refine && devices.kind() == Kind::id);
   if (relative && precedence == Precedence::override && now.visible) {
     findings.push_back({Severity::error, "visible_devices.logical_override", std::string{visible_devices_name},
                         format_visible_devices(devices), Diagnostic::no_offset,
@@ -167,7 +180,7 @@ struct DeviceTexts {
                         "override with physical indices or UUIDs, or refine"});
     return std::nullopt;
   }
-  if (precedence == Precedence::refine && devices.kind() == Kind::physical && now.visible) {
+  if (refine && devices.kind() == Kind::physical) {
     findings.push_back({Severity::error, "visible_devices.physical_refine", std::string{visible_devices_name},
                         format_visible_devices(devices), Diagnostic::no_offset,
                         "physical indices do not count what is visible, so they cannot refine it", "",
@@ -179,7 +192,7 @@ struct DeviceTexts {
     if (!text) return std::nullopt;
     return std::optional<std::string>{std::move(text)};
   }
-  if (devices.kind() == Kind::all) return std::optional<std::string>{};
+  if (devices.kind() == Kind::all) return refine ? now.visible : std::optional<std::string>{};
   return std::optional<std::string>{format_visible_devices(devices)};
 }
 
@@ -210,7 +223,9 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
       planned.wanted = *wanted;
       planned.outcome = planned.wanted == now.visible ? Outcome::already_set : Outcome::applied;
       then.visible = planned.wanted;
-      list_is_kept = false;
+      // What was chosen among the entries of the environment is counted in the environment's order.
+      list_is_kept = now.visible && planned.wanted &&
+                     (devices.kind() == VisibleDevices::Kind::logical || list_entry->precedence == Precedence::refine);
       brings_pci_order = devices.kind() == VisibleDevices::Kind::physical;
     }
     plan.variables.push_back(std::move(planned));
@@ -232,12 +247,12 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
                                    " can select other GPUs",
                                "indices are counted in this order", "override the order, or choose the GPUs by UUID"});
     }
-  } else if (list_is_kept && !same_devices(now, {now.visible, order.wanted}, machine)) {
+  } else if (list_is_kept && !same_devices({then.visible, now.order}, {then.visible, order.wanted}, machine)) {
     // A new order would change which GPUs the environment's own list means.
     order.outcome = Outcome::kept;
     plan.findings.push_back({override ? Severity::error : Severity::warning, "device_order.under_kept_list",
                              "CUDA_DEVICE_ORDER", *order.wanted, Diagnostic::no_offset,
-                             "the order is not changed: CUDA_VISIBLE_DEVICES=" + *now.visible +
+                             "the order is not changed: CUDA_VISIBLE_DEVICES=" + *then.visible +
                                  " is the environment's and could mean other GPUs then",
                              "indices are counted in the order", "override both, or choose the GPUs by UUID"});
   }

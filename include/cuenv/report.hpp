@@ -44,12 +44,10 @@ struct Report {
   auto const shown = [](std::optional<std::string> const& text) {
     return text ? "'" + detail::printable(*text) + "'" : std::string{"(not set)"};
   };
-  std::string const cuda_version = report.driver_cuda_version == 0
-                                       ? "version unknown"
-                                       : std::to_string(report.driver_cuda_version / 1000) + "." +
-                                             std::to_string(report.driver_cuda_version % 1000 / 10);
-  std::string text = "CUDA " + cuda_version + ", driver " +
-                     (report.driver_version.empty() ? "version unknown" : report.driver_version);
+  int const cuda = report.driver_cuda_version;
+  std::string text = cuda == 0 ? "CUDA version unknown"
+                               : "CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
+  text += ", driver " + (report.driver_version.empty() ? "version unknown" : report.driver_version);
   if (!report.driver_path.empty()) text += ", from " + detail::printable(report.driver_path);
   if (!report.simulated_root.empty())
     text += "\nSIMULATED machine, described in " + detail::printable(report.simulated_root);
