@@ -41,6 +41,9 @@ struct PlannedVariable {
   std::optional<std::string> found;
   std::optional<std::string> wanted;
   Outcome outcome = Outcome::applied;
+  /// True where `found` is not what the process was started with: an earlier session or the program itself set it, so
+  /// it is not the user's or the launcher's word.
+  bool set_by_this_process = false;
 
   /// What the environment has afterwards.
   [[nodiscard]] std::optional<std::string> const& result() const noexcept {
@@ -77,6 +80,12 @@ struct DeviceTexts {
     return variables;
   }
 };
+
+[[nodiscard]] inline bool set_by_this_process(Environment const& environment, std::string_view name) {
+  std::string const text{name};
+  auto const start = environment.at_start(text);
+  return start && start->text != environment.get(text);
+}
 
 [[nodiscard]] inline DeviceTexts device_texts(Environment const& environment) {
   return {environment.get("CUDA_VISIBLE_DEVICES"), environment.get("CUDA_DEVICE_ORDER")};
@@ -164,6 +173,23 @@ struct DeviceTexts {
   return text;
 }
 
+/// True where a choice counts among what is visible.
+[[nodiscard]] inline bool is_relative(VisibleDevices const& devices, Precedence precedence) noexcept {
+  using Kind = VisibleDevices::Kind;
+  return devices.kind() == Kind::logical || (devices.kind() == Kind::id && precedence == Precedence::refine);
+}
+
+/// The text for such a choice among what was visible when the process started; nothing where that is not known.
+[[nodiscard]] inline std::optional<std::string> chosen_from_the_start(VisibleDevices const& devices,
+                                                                      Environment const& environment,
+                                                                      Machine const& machine) {
+  auto const visible = environment.at_start("CUDA_VISIBLE_DEVICES");
+  auto const order = environment.at_start("CUDA_DEVICE_ORDER");
+  if (!visible || !order) return std::nullopt;
+  Diagnostics ignored;
+  return choose_among_visible(devices, {visible->text, order->text}, machine, ignored);
+}
+
 /// What the environment should hold for a choice of devices; an empty optional inside stands for "not set".
 [[nodiscard]] inline std::optional<std::optional<std::string>> wanted_devices(VisibleDevices const& devices,
                                                                               Precedence precedence,
@@ -212,7 +238,12 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
   if (list_entry != nullptr) {
     VisibleDevices const devices = *settings.get(visible_devices);
     PlannedVariable planned{visible_devices.info.name, now.visible, {}, Outcome::applied};
-    if (now.visible && list_entry->precedence == Precedence::keep) {
+    planned.set_by_this_process = set_by_this_process(environment, planned.name);
+    if (planned.set_by_this_process && is_relative(devices, list_entry->precedence) &&
+        chosen_from_the_start(devices, environment, machine) == now.visible) {
+      planned.wanted = now.visible;  // an earlier session has made this very choice
+      planned.outcome = Outcome::already_set;
+    } else if (now.visible && list_entry->precedence == Precedence::keep) {
       planned.wanted = devices.kind() == VisibleDevices::Kind::all ? std::optional<std::string>{} : list_entry->text;
       DeviceTexts alone{planned.wanted, devices.kind() == VisibleDevices::Kind::physical ? "PCI_BUS_ID" : now.order};
       bool const same = devices.kind() != VisibleDevices::Kind::logical && same_devices(now, alone, machine);
@@ -234,6 +265,7 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
   if (order_entry == nullptr && !brings_pci_order) return;
   PlannedVariable order{device_order.info.name, now.order, order_entry != nullptr ? order_entry->text : "PCI_BUS_ID",
                         Outcome::applied};
+  order.set_by_this_process = set_by_this_process(environment, order.name);
   bool const override = (order_entry != nullptr && order_entry->precedence == Precedence::override) ||
                         (brings_pci_order && list_entry->precedence == Precedence::override);
   if (order.wanted == now.order) {
@@ -272,6 +304,7 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
     std::string_view const name = entry.variable->info->name;
     if (name == visible_devices.info.name || name == device_order.info.name) continue;
     PlannedVariable planned{name, environment.get(std::string{name}), entry.text, Outcome::applied};
+    planned.set_by_this_process = detail::set_by_this_process(environment, name);
     if (planned.found == planned.wanted) {
       planned.outcome = Outcome::already_set;
     } else if (planned.found && entry.precedence == Precedence::keep) {

@@ -35,6 +35,8 @@ struct Report {
   std::string simulated_root;
   MachineSource machine_source = MachineSource::unknown;
   std::string driver_version;
+  /// Why there is no CUDA, as text; empty when there is.
+  std::string absence;
   /// Notes and warnings.
   Diagnostics findings;
 };
@@ -63,6 +65,7 @@ struct Report {
         break;
     }
   }
+  if (!report.absence.empty()) text += "\n" + report.absence;
   for (Diagnostic const& finding : report.findings) text += "\n" + to_string(finding);
   return text;
 }

@@ -11,7 +11,8 @@ using cuenv_tests::DescribedEnvironment;
 
 TEST_CASE("assignments are applied in order, and undone to what was", "[environment]") {
   DescribedEnvironment const environment{{{"A", "old"}, {"B", ""}, {"C", "stays"}}};
-  auto const undo = cuenv::apply_assignments(environment, {{"A", "new"}, {"B", std::nullopt}, {"D", "x"}, {"A", "newer"}});
+  auto const undo =
+      cuenv::apply_assignments(environment, {{"A", "new"}, {"B", std::nullopt}, {"D", "x"}, {"A", "newer"}});
   CHECK(environment.variables == DescribedEnvironment::Map{{"A", "newer"}, {"C", "stays"}, {"D", "x"}});
   for (Assignment const& assignment : undo) CHECK(environment.set(assignment) == 0);
   CHECK(environment.variables == DescribedEnvironment::Map{{"A", "old"}, {"B", ""}, {"C", "stays"}});

@@ -117,7 +117,7 @@ TEST_CASE("a misspelt name is answered with the right one", "[settings]") {
     Settings settings;
     settings.set_text(name, "1");
     REQUIRE(settings.problems().size() == 1);
-    CHECK(settings.problems()[0].fix == "check the name");
+    CHECK(settings.problems()[0].fix == "check the name, or set it outside the settings");
   }
 }
 

@@ -39,6 +39,16 @@ class DescribedEnvironment final : public cuenv::Environment {
     return list;
   }
 
+  /// Known only where `start` is filled.
+  [[nodiscard]] std::optional<cuenv::Assignment> at_start(std::string const& name) const override {
+    if (!start) return std::nullopt;
+    auto const found = start->find(name);
+    return cuenv::Assignment{name, found == start->end() ? std::nullopt : std::optional<std::string>{found->second}};
+  }
+  [[nodiscard]] std::vector<std::string> threads_in_danger() const override { return threads; }
+
+  std::optional<Map> start;
+  std::vector<std::string> threads;
   mutable Map variables;
   std::string refused;
 };
