@@ -3,15 +3,18 @@
 
 /// Everything but the optional adapters (cudart.hpp).
 
+#include <cuenv/child_environment.hpp>
 #include <cuenv/device_map.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>
 #include <cuenv/error.hpp>
+#include <cuenv/explain.hpp>
 #include <cuenv/explain_visibility.hpp>
 #include <cuenv/gpu.hpp>
 #include <cuenv/load.hpp>
 #include <cuenv/machine.hpp>
+#include <cuenv/names.hpp>
 #include <cuenv/nvml.hpp>
 #include <cuenv/plan.hpp>
 #include <cuenv/report.hpp>

@@ -1,6 +1,8 @@
 #ifndef CUENV_ENVIRONMENT_HPP
 #define CUENV_ENVIRONMENT_HPP
 
+#include <cuenv/detail/files.hpp>
+#include <cuenv/detail/text.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/error.hpp>
 #include <cuenv/version.hpp>
@@ -19,6 +21,13 @@
 #include <cuenv/detail/windows.hpp>
 #else
 #include <unistd.h>
+#endif
+#ifdef __linux__
+#include <features.h>
+#include <sys/syscall.h>
+#endif
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
 #endif
 
 CUENV_NAMESPACE_BEGIN
@@ -41,10 +50,45 @@ class Environment {
   virtual int set(Assignment const& assignment) const = 0;
   /// Every variable that is set.
   [[nodiscard]] virtual std::vector<Assignment> all() const = 0;
+  /// The names of the other threads that a change can crash; empty where a change is safe.
+  [[nodiscard]] virtual std::vector<std::string> threads_in_danger() const { return {}; }
 
  protected:
   ~Environment() = default;
 };
+
+namespace detail {
+
+/// Since 2.41 glibc's setenv no longer moves what a getenv in another thread is reading. Any other C library is treated
+/// as an older one.
+[[nodiscard]] inline bool setenv_is_safe_with_threads() noexcept {
+#ifdef __GLIBC__
+  std::string_view version{::gnu_get_libc_version()};
+  auto const first = parse_decimal(take_until(version, '.'), 999);
+  auto const second = parse_decimal(take_until(version, '.'), 999);
+  return first && second && (*first > 2 || (*first == 2 && *second >= 41));
+#elif defined(_WIN32)
+  return true;  // the process environment has a lock
+#else
+  return false;
+#endif
+}
+
+/// The names of the threads of this process but the calling one, from /proc.
+[[nodiscard]] inline std::vector<std::string> other_threads() {
+  std::vector<std::string> threads;
+#ifdef __linux__
+  std::string const self = std::to_string(::syscall(SYS_gettid));
+  for (std::string const& id : list_directory("/proc/self/task").value_or(std::vector<std::string>{})) {
+    if (id == self) continue;
+    std::string const name = read_small_file("/proc/self/task/" + id + "/comm", 256).value_or("");
+    threads.push_back(std::string{trim(name)} + " (" + id + ")");
+  }
+#endif
+  return threads;
+}
+
+}  // namespace detail
 
 /// The environment of this process. Reading and writing it is not safe while another thread writes it.
 class ProcessEnvironment final : public Environment {
@@ -80,10 +124,14 @@ class ProcessEnvironment final : public Environment {
       std::string_view const text{*line};
       std::size_t const equals = text.find('=');
       if (equals == std::string_view::npos) continue;
-      variables.push_back({std::string{text.substr(0, equals)}, std::string{text.substr(equals + 1)}});
+      variables.push_back({std::string{text.substr(0, equals)}, std::string { text.substr(equals + 1) }});
     }
 #endif
     return variables;
+  }
+
+  [[nodiscard]] std::vector<std::string> threads_in_danger() const override {
+    return detail::setenv_is_safe_with_threads() ? std::vector<std::string>{} : detail::other_threads();
   }
 };
 
@@ -92,7 +140,8 @@ inline constexpr ProcessEnvironment process_environment{};
 
 /// Applies assignments all or nothing: when one fails, those before it are undone, an unset variable being unset again,
 /// and EnvironmentError names the variable and the system's reason. Returns what undoes them, in the order to do it.
-inline std::vector<Assignment> apply(Environment const& environment, std::vector<Assignment> const& assignments) {
+inline std::vector<Assignment> apply_assignments(Environment const& environment,
+                                                 std::vector<Assignment> const& assignments) {
   std::vector<Assignment> undo;
   undo.reserve(assignments.size());
   for (Assignment const& assignment : assignments) {

@@ -26,11 +26,12 @@ CUENV_NAMESPACE_BEGIN
 enum class Outcome {
   applied,      ///< the environment gets the setting's value
   already_set,  ///< it had that value, or one that means the same
-  kept          ///< it has another, which stays
+  kept,         ///< it has another, which stays
+  left          ///< CUDA would not see it any more, so nothing was changed
 };
 
 [[nodiscard]] constexpr std::string_view to_string(Outcome outcome) noexcept {
-  constexpr std::string_view names[] = {"applied", "already set", "kept from the environment"};
+  constexpr std::string_view names[] = {"applied", "already set", "kept from the environment", "left: too late"};
   return names[static_cast<std::size_t>(outcome)];
 }
 

@@ -57,6 +57,7 @@ struct Report {
     switch (variable.outcome) {
       case Outcome::applied: text += shown(variable.wanted) + " applied, was " + shown(variable.found); break;
       case Outcome::already_set: text += shown(variable.found) + " was set already"; break;
+      case Outcome::left: text += shown(variable.found) + " left, too late for " + shown(variable.wanted); break;
       case Outcome::kept:
         text += shown(variable.found) + " kept from the environment, not " + shown(variable.wanted);
         break;

@@ -30,7 +30,11 @@ CUENV_NAMESPACE_BEGIN
 enum class SessionOptions : unsigned {
   none = 0,
   absent_ok = 1,  ///< no driver, or a driver that does not start, is no error: the session has no devices and says why
-  ask_nvml = 2    ///< where /proc tells nothing of the GPUs, ask NVML (about 20 ms)
+  ask_nvml = 2,   ///< where /proc tells nothing of the GPUs, ask NVML (about 20 ms)
+  /// When CUDA has started already, settings that can no longer take effect are left, and the report names them.
+  apply_what_still_works = 4,
+  /// The environment is changed even though other threads run and the C library makes that dangerous.
+  despite_threads = 8
 };
 
 [[nodiscard]] constexpr SessionOptions operator|(SessionOptions a, SessionOptions b) noexcept {
@@ -42,6 +46,8 @@ enum class SessionOptions : unsigned {
 
 inline constexpr SessionOptions absent_ok = SessionOptions::absent_ok;
 inline constexpr SessionOptions ask_nvml = SessionOptions::ask_nvml;
+inline constexpr SessionOptions apply_what_still_works = SessionOptions::apply_what_still_works;
+inline constexpr SessionOptions despite_threads = SessionOptions::despite_threads;
 
 namespace detail {
 
@@ -198,8 +204,9 @@ class Session {
 
     Plan plan = make_plan(settings, *system.environment, machine);
     if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
-    if (started) refuse_what_is_too_late(plan, state);
-    detail::Undo undo{*system.environment, apply(*system.environment, plan.assignments())};
+    if (started) settle_what_is_too_late(plan, state);
+    if (!plan.assignments().empty()) refuse_with_threads(*system.environment);
+    detail::Undo undo{*system.environment, apply_assignments(*system.environment, plan.assignments())};
     for (PlannedVariable& variable : plan.variables) {
       report_.variables.push_back(
           {std::string{variable.name}, std::move(variable.found), std::move(variable.wanted), variable.outcome});
@@ -215,23 +222,47 @@ class Session {
     undo.keep();
   }
 
-  /// Changes that CUDA would not see any more. Throws TooLateError that names each.
-  void refuse_what_is_too_late(Plan const& plan, DriverState state) const {
+  /// Changes that CUDA would not see any more: TooLateError names each, or they are taken out of the plan.
+  void settle_what_is_too_late(Plan& plan, DriverState state) {
     Diagnostics findings;
-    for (PlannedVariable const& variable : plan.variables) {
+    for (PlannedVariable& variable : plan.variables) {
       if (variable.outcome != Outcome::applied) continue;
       VariableRow const* const row = find_variable(variable.name);
-      if (row->info->read == Moment::context && state == DriverState::initialised) continue;
+      Moment const read = row->info->read;
+      if (read == Moment::module_load || read == Moment::not_driver ||
+          (read == Moment::context && state == DriverState::initialised))
+        continue;
       findings.push_back(
           {Severity::error, "settings.too_late", std::string{variable.name}, variable.wanted.value_or("(not set)"),
            Diagnostic::no_offset,
-           "CUDA is already " + std::string{to_string(state)} + " in this process" +
+           std::string{"CUDA is already "} +
+               (state == DriverState::initialised ? "initialised" : "initialised and has a context") +
+               " in this process" +
                (variable.found ? ", with the value '" + *variable.found + "'" : ", without this variable"),
-           "it is read at " + std::string{to_string(row->info->read)} + ", and a change now is ignored",
+           read == Moment::unknown ? "when it is read is not known, and probably it is too late"
+                                   : "it is read at " + std::string{to_string(read)} + ", and a change now is ignored",
            "make the session before anything uses CUDA, or start the program with " + std::string{variable.name} + "=" +
                variable.wanted.value_or("")});
+      variable.outcome = Outcome::left;
     }
-    if (!findings.empty()) throw TooLateError{std::move(findings)};
+    if (findings.empty()) return;
+    if (!contains(options_, SessionOptions::apply_what_still_works)) throw TooLateError{std::move(findings)};
+    for (Diagnostic& finding : findings) finding.severity = Severity::warning;
+    append(report_.findings, std::move(findings));
+  }
+
+  void refuse_with_threads(Environment const& environment) const {
+    if (contains(options_, SessionOptions::despite_threads)) return;
+    auto const threads = environment.threads_in_danger();
+    if (threads.empty()) return;
+    std::string names;
+    for (std::string const& thread : threads) names += (names.empty() ? "" : ", ") + thread;
+    throw EnvironmentError{
+        {{Severity::error, "environment.threads", "environment", "", Diagnostic::no_offset,
+          "other threads are running, and to change the environment now can crash them: " + names,
+          "with this C library setenv moves what getenv in another thread is reading (glibc before 2.41)",
+          "make the session first thing in main, call cuenv::restart_with(settings), start the program "
+          "with the variables set, or accept the danger with cuenv::despite_threads"}}};
   }
 
   /// Starts CUDA and reads the devices; the reason where it cannot be.
@@ -246,12 +277,14 @@ class Session {
     }
     detail::DeviceTexts const texts = detail::device_texts(environment);
     int code = started ? 0 : static_cast<int>(driver_.api.init(0));
+    (code == 0 ? detail::init_history().started_in_process : detail::init_history().failed_in_process) =
+        detail::process_id();
     if (code != 0) {
       auto const visibility = resolve_visibility(texts.views(), machine);
       Diagnostics reasons;
       // Only a prediction that came true explains anything.
-      if (visibility.order_is_invalid || visibility.cu_init == code)
-        reasons = explain(visibility, texts.views(), machine);
+      bool const order_explains = visibility.order_is_invalid && code == CUDA_ERROR_INVALID_DEVICE;
+      if (order_explains || visibility.cu_init == code) reasons = explain(visibility, texts.views(), machine);
       return detail::init_error(code, driver_, reasons);
     }
     auto devices = read_devices(driver_.api, machine, code);
@@ -280,7 +313,7 @@ class Session {
     if (report_.attached) {
       finding.what += ": the variables were changed after CUDA had started";
       bool const asked = settings.get(visible_devices).has_value() || settings.get(device_order).has_value();
-      if (asked) {
+      if (asked && !contains(options_, SessionOptions::apply_what_still_works)) {
         finding.severity = Severity::error;
         finding.fix = "make the session before anything uses CUDA";
         throw TooLateError{{std::move(finding)}};

@@ -3,6 +3,7 @@
 
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnostic.hpp>
+#include <cuenv/names.hpp>
 #include <cuenv/variables.hpp>
 #include <cuenv/version.hpp>
 
@@ -29,21 +30,6 @@ template <class T>
 struct NonDeduced {
   using type = T;
 };
-
-/// The known name that a text is probably meant to be, or "".
-[[nodiscard]] inline std::string_view nearest_variable(std::string_view name) {
-  std::string_view best;
-  std::size_t best_distance = name.size() / 6 + 1;  // a slip or two, more in long names
-  for (VariableRow const& row : settable_variables) {
-    std::size_t const distance = edit_distance(name, row.info->name, best_distance);
-    if (distance <= best_distance) {
-      if (distance == 0) return row.info->name;
-      best = row.info->name;
-      best_distance = distance - 1;
-    }
-  }
-  return best;
-}
 
 }  // namespace detail
 
@@ -80,11 +66,13 @@ class Settings {
   Settings& set_text(std::string_view name, std::string_view text, Precedence precedence = Precedence::keep) {
     VariableRow const* const variable = find_variable(name);
     if (variable == nullptr) {
-      std::string_view const nearest = detail::nearest_variable(name);
-      problems_.push_back({Severity::error, "settings.unknown_variable", std::string{name}, std::string{text},
-                           Diagnostic::no_offset, "this is no variable that cuenv can set",
-                           nearest.empty() ? "" : "CUDA does not read it",
-                           nearest.empty() ? "check the name" : "did you mean " + std::string{nearest} + "?"});
+      auto const slip = check_name(name, text);
+      VariableInfo const* const related = find_related_variable(name);
+      problems_.push_back(
+          {Severity::error, "settings.unknown_variable", std::string{name}, std::string{text}, Diagnostic::no_offset,
+           related != nullptr ? "a session does not set this variable: " + std::string{related->purpose}
+                              : "this is no variable that cuenv can set",
+           slip ? slip->what : "", slip ? slip->fix : "check the name, or set it outside the settings"});
       return *this;
     }
     remove(variable);

@@ -6,7 +6,10 @@
 #include <cuenv/nvml.hpp>
 #include <cuenv/version.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 CUENV_NAMESPACE_BEGIN
 
@@ -24,6 +27,8 @@ struct System {
 enum class DriverState {
   not_loaded,      ///< the driver library is not in the process
   loaded,          ///< it is, and cuInit has not succeeded yet
+  failed,          ///< the same, and a session of this program has seen cuInit fail; it may succeed after a correction
+  forked,          ///< this process was forked from one in which a session had started CUDA: it cannot be used here
   initialised,     ///< cuInit has succeeded: most variables have been read
   context_active,  ///< besides, a primary context exists, or a context is current in this thread
   stub,            ///< what is loaded is the toolkit's stub, which answers 34
@@ -31,9 +36,34 @@ enum class DriverState {
 };
 
 [[nodiscard]] constexpr std::string_view to_string(DriverState state) noexcept {
-  constexpr std::string_view names[] = {"not loaded", "loaded", "initialised", "context active", "stub", "unusable"};
+  constexpr std::string_view names[] = {"not loaded",  "loaded",         "failed", "forked",
+                                        "initialised", "context active", "stub",   "unusable"};
   return names[static_cast<std::size_t>(state)];
 }
+
+namespace detail {
+
+/// What the sessions of this program have seen of cuInit. A memory for words only: a library with hidden symbols has
+/// one of its own, and nothing is decided by it.
+struct InitHistory {
+  std::atomic<long> started_in_process{0};
+  std::atomic<long> failed_in_process{0};
+};
+
+inline InitHistory& init_history() noexcept {
+  static InitHistory history;
+  return history;
+}
+
+[[nodiscard]] inline long process_id() noexcept {
+#ifdef _WIN32
+  return static_cast<long>(::GetCurrentProcessId());
+#else
+  return ::getpid();
+#endif
+}
+
+}  // namespace detail
 
 /// Asks without changing anything: cuDeviceGetCount answers 3 before cuInit, 0 after it, 34 from the stub (measured,
 /// driver 580). A first cuInit that failed, and a process forked from an initialised one, answer 3 as well and cannot
@@ -44,7 +74,12 @@ enum class DriverState {
   int count = 0;
   if (api.device_get_count == nullptr) return DriverState::unusable;
   int const answer = api.device_get_count(&count);
-  if (answer == CUDA_ERROR_NOT_INITIALIZED) return DriverState::loaded;
+  if (answer == CUDA_ERROR_NOT_INITIALIZED) {
+    auto const& history = detail::init_history();
+    long const started = history.started_in_process;
+    if (started != 0 && started != detail::process_id()) return DriverState::forked;
+    return history.failed_in_process == detail::process_id() ? DriverState::failed : DriverState::loaded;
+  }
   if (answer == CUDA_ERROR_STUB_LIBRARY) return DriverState::stub;
   if (answer != CUDA_SUCCESS) return DriverState::unusable;
   CUcontext context = nullptr;

@@ -126,6 +126,16 @@ template <Evidence evidence>
 
 [[nodiscard]] inline std::string format_switch(bool const& value) { return value ? "1" : "0"; }
 
+/// Documented as 0 or a number that is not 0; not measured.
+[[nodiscard]] inline Effect nonzero_effect(std::string_view text) {
+  Effect effect{strtoull_base10(text).value != 0 ? "on" : "off", Evidence::documented};
+  if (text != "0" && text != "1") {
+    effect.problem = "it is documented as 0 or another number";
+    effect.fix = "write 0 or 1";
+  }
+  return effect;
+}
+
 // Numbers -------------------------------------------------------------------------------------------------------------
 
 template <int low, int high>
@@ -307,6 +317,71 @@ template <class E>
   std::string_view const reason = unusable_directory(text);
   if (reason.empty()) return {std::string{text}, Evidence::measured};
   return {"nothing is cached", Evidence::measured, std::string{reason}, "write the full path of a directory"};
+}
+
+/// The words of CUDA_COREDUMP_GENERATION_FLAGS (CUDA-GDB manual 13.4).
+inline constexpr std::string_view coredump_flags[] = {
+    "skip_nonrelocated_elf_images", "skip_global_memory", "skip_shared_memory",    "skip_local_memory", "skip_abort",
+    "skip_constbank_memory",        "gzip_compress",      "faulted_contexts_only", "no_errbar_at_exit", "log_only"};
+
+[[nodiscard]] constexpr bool is_coredump_flag(std::string_view word) noexcept {
+  for (std::string_view flag : coredump_flags) {
+    if (flag == word) return true;
+  }
+  return false;
+}
+
+[[nodiscard]] inline std::optional<std::string> parse_coredump_flags(std::string_view name, std::string_view text,
+                                                                     Diagnostics& problems) {
+  bool good = true;
+  for (std::size_t offset = 0; offset <= text.size();) {
+    std::size_t const comma = text.find(',', offset);
+    std::string_view const word = text.substr(offset, comma == std::string_view::npos ? comma : comma - offset);
+    if (!is_coredump_flag(word)) {
+      good = false;
+      refuse_value(problems, "value.unknown_word", name, text, offset, "'" + std::string{word} + "' is no such flag",
+                   "the driver warns on stderr and ignores the word",
+                   "write skip_abort, skip_global_memory or another of the documented flags, without blanks");
+    }
+    if (comma == std::string_view::npos) break;
+    offset = comma + 1;
+  }
+  if (!good) return std::nullopt;
+  return std::string{text};
+}
+
+/// An unknown word is ignored, with a warning on stderr (reported from a driver of CUDA 12.8; not measured).
+[[nodiscard]] inline Effect coredump_flags_effect(std::string_view text) {
+  Effect effect{std::string{text}, Evidence::documented};
+  Diagnostics problems;
+  if (!parse_coredump_flags("", text, problems)) {
+    effect.problem = problems.front().what;
+    effect.fix = problems.front().fix;
+  }
+  return effect;
+}
+
+/// "0=1G,GPU-<uuid>=512MB": an index or UUID, and digits with one of the letters that the documents show.
+[[nodiscard]] inline std::optional<std::string> parse_memory_limits(std::string_view name, std::string_view text,
+                                                                    Diagnostics& problems) {
+  bool good = !text.empty() && text.back() != ',';
+  std::size_t offset = 0;
+  for (std::string_view rest = text; good && !rest.empty();) {
+    std::string_view size = take_until(rest, ',');
+    std::size_t const length = size.size();
+    std::string_view const device = take_until(size, '=');
+    if (ends_with(size, "B")) size.remove_suffix(1);
+    bool const has_unit = ends_with(size, "G") || ends_with(size, "M");
+    if (has_unit) size.remove_suffix(1);
+    bool const known_device =
+        parse_decimal(device, 1023).has_value() || starts_with(device, "GPU-") || starts_with(device, "MIG-");
+    good = known_device && has_unit && parse_decimal(size).has_value();
+    if (good) offset += length + 1;
+  }
+  if (good) return std::string{text};
+  refuse_value(problems, "value.not_a_memory_limit", name, text, offset, "it must be a list of device=size", "",
+               "write it as 0=1G,1=512MB");
+  return std::nullopt;
 }
 
 [[nodiscard]] inline Effect as_written_effect(std::string_view text) {

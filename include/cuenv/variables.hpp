@@ -20,43 +20,44 @@ CUENV_NAMESPACE_BEGIN
 
 namespace detail {
 
-[[nodiscard]] inline std::optional<VisibleDevices> parse_visible_devices_row(std::string_view, std::string_view text,
-                                                                             Diagnostics& problems) {
-  return parse_visible_devices(text, problems);
-}
+// Short forms, so that a row below is data and little else.
 
-template <class T>
-constexpr Variable<T> variable(VariableInfo const& info,
-                               std::optional<T> (*parse)(std::string_view, std::string_view, Diagnostics&),
-                               std::string (*format)(T const&), Effect (*effect)(std::string_view)) {
-  return {info, parse, format, effect};
-}
+inline constexpr auto measured = Evidence::measured;
+inline constexpr auto documented = Evidence::documented;
 
-template <Evidence evidence = Evidence::documented>
-constexpr Variable<bool> switch_variable(VariableInfo info) {
+template <Evidence evidence = documented>
+constexpr Variable<bool> switch_row(VariableInfo info) {
   info.accepted = "0 or 1";
   return {info, parse_switch, format_switch, switch_effect<evidence>};
 }
 
 template <class E>
-constexpr Variable<E> word_variable(VariableInfo const& info, Effect (*effect)(std::string_view)) {
+constexpr Variable<E> word_row(VariableInfo const& info, Effect (*effect)(std::string_view)) {
   return {info, parse_word<E>, format_word<E>, effect};
 }
 
 template <int low, int high>
-constexpr Variable<int> integer_variable(VariableInfo const& info,
-                                         Effect (*effect)(std::string_view) = as_written_effect) {
+constexpr Variable<int> integer_row(VariableInfo const& info, Effect (*effect)(std::string_view) = as_written_effect) {
   return {info, parse_integer<low, high>, format_integer, effect};
 }
 
-constexpr Variable<std::string> text_variable(VariableInfo const& info) {
+constexpr Variable<std::string> text_row(VariableInfo const& info) {
   return {info, parse_text, format_text, as_written_effect};
 }
 
-inline constexpr auto measured = Evidence::measured;
-inline constexpr auto documented = Evidence::documented;
+[[nodiscard]] inline std::optional<VisibleDevices> parse_visible_devices_row(std::string_view, std::string_view text,
+                                                                             Diagnostics& problems) {
+  return parse_visible_devices(text, problems);
+}
+
+constexpr Variable<std::string> directory_row(VariableInfo const& info) {
+  return {info, parse_directory, format_text, as_written_effect};
+}
 
 }  // namespace detail
+
+// A row: name, accepted text, default, when it is read and how that is known, first and last CUDA version ("" where not
+// established), platform ("" for every), purpose, privileged.
 
 // Which devices -------------------------------------------------------------------------------------------------------
 
@@ -67,12 +68,19 @@ inline constexpr Variable<VisibleDevices> visible_devices{
     format_visible_devices,
     nullptr};
 
-inline constexpr Variable<DeviceOrder> device_order = detail::word_variable<DeviceOrder>(
+inline constexpr Variable<DeviceOrder> device_order = detail::word_row<DeviceOrder>(
     {"CUDA_DEVICE_ORDER", "PCI_BUS_ID or FASTEST_FIRST", "FASTEST_FIRST", Moment::init, detail::measured, "", "", "",
      "what an index means: nvidia-smi's GPU, or a rank by speed"},
     detail::device_order_effect);
 
-// The cache of compiled code ------------------------------------------------------------------------------------------
+inline constexpr Variable<bool> managed_force_device_alloc{
+    {"CUDA_MANAGED_FORCE_DEVICE_ALLOC", "0 or 1", "0", Moment::unknown, detail::documented, "", "", "",
+     "put managed memory on the GPU; every GPU in use must reach the others"},
+    detail::parse_switch,
+    detail::format_switch,
+    detail::nonzero_effect};
+
+// Compiling PTX, and the cache for it ---------------------------------------------------------------------------------
 
 inline constexpr Variable<std::string> cache_path{
     {"CUDA_CACHE_PATH", "a directory", "$HOME/.nv/ComputeCache (Windows: %APPDATA%\\NVIDIA\\ComputeCache)",
@@ -88,19 +96,164 @@ inline constexpr Variable<ByteCount> cache_max_size{
     detail::format_byte_count,
     detail::cache_max_size_effect};
 
-inline constexpr Variable<bool> cache_disable = detail::switch_variable<detail::measured>(
+inline constexpr Variable<bool> cache_disable = detail::switch_row<detail::measured>(
     {"CUDA_CACHE_DISABLE", "", "0", Moment::init, detail::measured, "", "", "", "compile PTX anew in each process"});
+
+inline constexpr Variable<bool> force_ptx_jit =
+    detail::switch_row({"CUDA_FORCE_PTX_JIT", "", "0", Moment::init, detail::documented, "", "", "",
+                        "ignore machine code and compile PTX; to prove that PTX is there. Wins over CUDA_FORCE_JIT"});
+
+inline constexpr Variable<bool> force_jit =
+    detail::switch_row({"CUDA_FORCE_JIT", "", "0", Moment::init, detail::documented, "13.1", "", "",
+                        "the same as CUDA_FORCE_PTX_JIT; works on CUDA 13.0 too"});
+
+inline constexpr Variable<bool> disable_ptx_jit = detail::switch_row<detail::measured>(
+    {"CUDA_DISABLE_PTX_JIT", "", "0", Moment::init, detail::measured, "", "", "",
+     "never compile PTX; to prove that machine code is there. Wins over CUDA_DISABLE_JIT"});
+
+inline constexpr Variable<bool> disable_jit =
+    detail::switch_row({"CUDA_DISABLE_JIT", "", "0", Moment::init, detail::measured, "13.1", "", "",
+                        "the same as CUDA_DISABLE_PTX_JIT; works on CUDA 13.0 too"});
+
+inline constexpr Variable<bool> force_preload_libraries = detail::switch_row(
+    {"CUDA_FORCE_PRELOAD_LIBRARIES", "", "documents disagree: 0 or 1", Moment::init, detail::documented, "13.1", "", "",
+     "load the compiler's libraries in cuInit; against deadlocks of many threads"});
 
 // Execution -----------------------------------------------------------------------------------------------------------
 
 inline constexpr Variable<bool> launch_blocking =
-    detail::switch_variable<detail::measured>({"CUDA_LAUNCH_BLOCKING", "", "0", Moment::context, detail::measured, "",
-                                               "", "", "wait for each kernel at its launch; for debugging"});
+    detail::switch_row<detail::measured>({"CUDA_LAUNCH_BLOCKING", "", "0", Moment::context, detail::measured, "", "",
+                                          "", "wait for each kernel at its launch; for debugging"});
 
-inline constexpr Variable<int> device_max_connections = detail::integer_variable<1, 32>(
+inline constexpr Variable<int> device_max_connections = detail::integer_row<1, 32>(
     {"CUDA_DEVICE_MAX_CONNECTIONS", "1 to 32", "8 (MPS clients from Volta on: 2)", Moment::init, detail::measured, "",
      "", "", "hardware queues that streams are spread over"},
     detail::max_connections_effect);
+
+inline constexpr Variable<int> device_max_copy_connections =
+    detail::integer_row<1, 32>({"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1 to 32", "8", Moment::unknown, detail::documented,
+                                "13.1", "", "", "the same for copies alone; compute capability 8.0 and later"});
+
+inline constexpr Variable<LaunchQueueScale> scale_launch_queues =
+    detail::word_row<LaunchQueueScale>({"CUDA_SCALE_LAUNCH_QUEUES", "0.25x, 0.5x, 2x or 4x", "1x", Moment::unknown,
+                                        detail::documented, "13.1", "", "", "size of the command buffers"},
+                                       detail::launch_queue_effect);
+
+inline constexpr Variable<bool> graphs_use_node_priority =
+    detail::switch_row({"CUDA_GRAPHS_USE_NODE_PRIORITY", "", "0", Moment::unknown, detail::documented, "13.1", "", "",
+                        "give each node of a graph its own priority"});
+
+inline constexpr Variable<bool> device_waits_on_exception =
+    detail::switch_row({"CUDA_DEVICE_WAITS_ON_EXCEPTION", "", "0", Moment::unknown, detail::documented, "", "", "",
+                        "stop at an exception until a debugger comes: the program hangs without one"});
+
+inline constexpr Variable<int> persisting_l2_percentage = detail::integer_row<0, 100>(
+    {"CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT", "0 to 100, at most what the GPU can persist",
+     "0 by the documents; an H200 set 11.25 MiB aside", Moment::init, detail::measured, "", "", "",
+     "share of the L2 cache set aside; documented for MPS and 8.0 or later, works without MPS"},
+    detail::l2_percentage_effect);
+
+inline constexpr Variable<bool> disable_perf_boost =
+    detail::switch_row({"CUDA_DISABLE_PERF_BOOST", "", "0", Moment::unknown, detail::documented, "13.1", "", "Linux",
+                        "less power, more latency"});
+
+inline constexpr Variable<bool> prefer_spinlocks_on_host =
+    detail::switch_row({"CUDA_PREFER_SPINLOCKS_ON_HOST", "", "0", Moment::unknown, detail::documented, "13.4", "", "",
+                        "lower latency of locks in driver and runtime; not in driver 580"});
+
+inline constexpr Variable<bool> auto_boost =
+    detail::switch_row({"CUDA_AUTO_BOOST", "", "as set by nvidia-smi", Moment::unknown, detail::documented, "", "", "",
+                        "deprecated: use nvidia-smi for clocks"});
+
+// Loading modules -----------------------------------------------------------------------------------------------------
+
+inline constexpr Variable<ModuleLoading> module_loading = detail::word_row<ModuleLoading>(
+    {"CUDA_MODULE_LOADING", "DEFAULT, LAZY or EAGER", "LAZY (Linux since 12.2, Windows since 12.3)", Moment::init,
+     detail::measured, "11.7", "", "", "load each kernel at its first use, or all at the start"},
+    detail::module_loading_effect);
+
+inline constexpr Variable<ModuleLoading> module_data_loading = detail::word_row<ModuleLoading>(
+    {"CUDA_MODULE_DATA_LOADING", "DEFAULT, LAZY or EAGER", "as CUDA_MODULE_LOADING", Moment::unknown,
+     detail::documented, "", "", "", "the same for the data of modules"},
+    detail::as_written_effect);
+
+inline constexpr Variable<int> binary_loader_thread_count =
+    detail::integer_row<0, 1024>({"CUDA_BINARY_LOADER_THREAD_COUNT", "0 to 1024", "0: one thread", Moment::unknown,
+                                  detail::documented, "13.1", "", "", "threads that load machine code"});
+
+inline constexpr Variable<bool> default_stack_size_max =
+    detail::switch_row({"CUDA_DEVICE_DEFAULT_STACK_SIZE_MAX", "", "0", Moment::module_load, detail::documented, "13.4",
+                        "", "", "reserve the largest stack that a module can need; not in driver 580"});
+
+// Logs and core dumps -------------------------------------------------------------------------------------------------
+
+inline constexpr Variable<std::string> log_file = detail::text_row(
+    {"CUDA_LOG_FILE", "stdout, stderr or a file", "no log", Moment::unknown, detail::documented, "12.9", "", "",
+     "the driver's own words on errors; a bad path is noticed at the first entry only"});
+
+inline constexpr Variable<bool> coredump_on_exception =
+    detail::switch_row({"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "", "0", Moment::init, detail::documented, "", "", "",
+                        "write a GPU core dump at an exception"});
+
+inline constexpr Variable<bool> cpu_coredump_on_exception =
+    detail::switch_row({"CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "", "1", Moment::init, detail::documented, "", "", "",
+                        "a host core dump too; deprecated since 12.5: use the flag skip_abort"});
+
+inline constexpr Variable<bool> lightweight_coredump =
+    detail::switch_row({"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "", "0", Moment::init, detail::documented, "", "12.9", "",
+                        "small core dumps; deprecated since 12.5: use CUDA_COREDUMP_GENERATION_FLAGS"});
+
+inline constexpr Variable<std::string> coredump_generation_flags{
+    {"CUDA_COREDUMP_GENERATION_FLAGS", "a comma list of flags", "none", Moment::init, detail::documented, "12.5", "",
+     "", "what a core dump leaves out"},
+    detail::parse_coredump_flags,
+    detail::format_text,
+    detail::coredump_flags_effect};
+
+inline constexpr Variable<std::string> coredump_file = detail::text_row(
+    {"CUDA_COREDUMP_FILE", "a path with %h, %p, %t; with a leading | a shell command", "core_TIME_HOST_PID.nvcudmp",
+     Moment::init, detail::documented, "", "", "", "where core dumps go; a leading | runs a command", true});
+
+inline constexpr Variable<bool> user_triggered_coredump =
+    detail::switch_row({"CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "", "0", Moment::init, detail::documented, "", "", "",
+                        "a pipe that asks for a core dump; not on WSL"});
+
+inline constexpr Variable<std::string> coredump_pipe =
+    detail::text_row({"CUDA_COREDUMP_PIPE", "a name with %h, %p, %t", "corepipe.cuda.HOST.PID", Moment::init,
+                      detail::documented, "", "", "", "the name of that pipe"});
+
+inline constexpr Variable<bool> coredump_show_progress =
+    detail::switch_row({"CUDA_COREDUMP_SHOW_PROGRESS", "", "0", Moment::init, detail::documented, "", "", "",
+                        "say on stderr how far a core dump is"});
+
+// MPS -----------------------------------------------------------------------------------------------------------------
+
+inline constexpr Variable<std::string> mps_pipe_directory = detail::directory_row(
+    {"CUDA_MPS_PIPE_DIRECTORY", "a directory", "/tmp/nvidia-mps", Moment::init, detail::documented, "", "", "Linux",
+     "where the MPS daemon is found; a process that finds one becomes its client"});
+
+inline constexpr Variable<std::string> mps_log_directory =
+    detail::directory_row({"CUDA_MPS_LOG_DIRECTORY", "a directory", "/var/log/nvidia-mps", Moment::not_driver,
+                           detail::documented, "", "", "Linux", "where the MPS daemon writes; read when it starts"});
+
+inline constexpr Variable<int> mps_active_thread_percentage = detail::integer_row<1, 100>(
+    {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "1 to 100", "no limit", Moment::init, detail::documented, "", "", "Linux",
+     "the share of the GPU that an MPS client may use"});
+
+inline constexpr Variable<bool> mps_per_context_partitioning =
+    detail::switch_row({"CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING", "", "0", Moment::init,
+                        detail::documented, "", "", "Linux", "read the percentage anew for each context"});
+
+inline constexpr Variable<std::string> mps_pinned_device_mem_limit{
+    {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "device=size, as 0=1G,1=512MB", "no limit", Moment::init, detail::documented,
+     "", "", "Linux", "the memory that an MPS client may use on each GPU"},
+    detail::parse_memory_limits,
+    detail::format_text,
+    detail::as_written_effect};
+
+inline constexpr Variable<int> mps_client_priority =
+    detail::integer_row<0, 1>({"CUDA_MPS_CLIENT_PRIORITY", "0 normal or 1 below normal", "0", Moment::init,
+                               detail::documented, "", "", "Linux", "a hint to MPS which client comes first"});
 
 // The table -----------------------------------------------------------------------------------------------------------
 
@@ -127,8 +280,16 @@ struct Rows {
   static constexpr VariableRow rows[] = {{&variable.info, canonical_text<variable>, variable.effect}...};
 };
 
-using SettableRows = Rows<visible_devices, device_order, cache_path, cache_max_size, cache_disable, launch_blocking,
-                          device_max_connections>;
+using SettableRows =
+    Rows<visible_devices, device_order, managed_force_device_alloc, cache_path, cache_max_size, cache_disable,
+         force_ptx_jit, force_jit, disable_ptx_jit, disable_jit, force_preload_libraries, launch_blocking,
+         device_max_connections, device_max_copy_connections, scale_launch_queues, graphs_use_node_priority,
+         device_waits_on_exception, persisting_l2_percentage, disable_perf_boost, prefer_spinlocks_on_host, auto_boost,
+         module_loading, module_data_loading, binary_loader_thread_count, default_stack_size_max, log_file,
+         coredump_on_exception, cpu_coredump_on_exception, lightweight_coredump, coredump_generation_flags,
+         coredump_file, user_triggered_coredump, coredump_pipe, coredump_show_progress, mps_pipe_directory,
+         mps_log_directory, mps_active_thread_percentage, mps_per_context_partitioning, mps_pinned_device_mem_limit,
+         mps_client_priority>;
 
 }  // namespace detail
 

@@ -1,0 +1,112 @@
+# Programs without a test framework that change their environment or start CUDA, each case a process of its own. The
+# simulated machine's libraries are on LD_LIBRARY_PATH as a driver would be, but where a test says otherwise.
+find_package(CUDAToolkit REQUIRED)
+
+set(process_root ${CMAKE_CURRENT_BINARY_DIR}/process/two_h200)
+set(process_machine ${CMAKE_CURRENT_SOURCE_DIR}/simulated/machines/two_h200.txt)
+add_custom_command(OUTPUT ${process_root}/machine.txt
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${process_root}
+  COMMAND cuenv_simulated_root ${process_machine} ${process_root}
+  DEPENDS cuenv_simulated_root ${process_machine} VERBATIM)
+add_custom_target(cuenv_process_root ALL DEPENDS ${process_root}/machine.txt)
+
+# No value of the surrounding environment gets in.
+set(process_environment)
+foreach(name CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_CACHE_PATH CUDA_CACHE_MAXSIZE CUDA_CACHE_DISABLE
+    CUDA_LAUNCH_BLOCKING CUDA_DEVICE_MAX_CONNECTIONS)
+  list(APPEND process_environment "${name}=unset:")
+endforeach()
+
+# cuenv_process_program(NAME FILES...): the program process_NAME.
+function(cuenv_process_program name)
+  add_executable(process_${name} ${ARGN})
+  target_include_directories(process_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(process_${name} PRIVATE cuenv::cuenv cuenv_warnings)
+endfunction()
+
+# cuenv_process_test("sentence" COMMAND...): on the simulated machine.
+function(cuenv_process_test sentence)
+  add_test(NAME "process: ${sentence}" COMMAND ${ARGN})
+  set_tests_properties("process: ${sentence}" PROPERTIES LABELS process ENVIRONMENT_MODIFICATION
+    "LD_LIBRARY_PATH=path_list_prepend:$<TARGET_FILE_DIR:cuenv_simulated_driver>;CUENV_SIMULATED_ROOT=set:${process_root};${process_environment}")
+endfunction()
+
+foreach(name applies_before_init refuses_when_too_late second_session failed_then_corrected fork_after_init
+    static_initialiser)
+  cuenv_process_program(${name} process/${name}.cpp)
+endforeach()
+cuenv_process_program(two_translation_units process/two_translation_units.cpp process/two_translation_units_other.cpp)
+cuenv_process_program(static_initialiser_too_late
+  process/static_initialiser_too_late.cpp process/static_initialiser_other.cpp)
+cuenv_process_test("settings are applied before the driver reads them" process_applies_before_init)
+cuenv_process_test("settings that come too late are refused" process_refuses_when_too_late)
+cuenv_process_test("a second session attaches or is refused" process_second_session)
+cuenv_process_test("a failed start can be made again" process_failed_then_corrected)
+cuenv_process_test("a fork after cuInit is explained" process_fork_after_init)
+cuenv_process_test("a session may be a static object" process_static_initialiser)
+cuenv_process_test("a static object that starts CUDA is noticed" process_static_initialiser_too_late)
+cuenv_process_test("two translation units may include cuenv" process_two_translation_units)
+
+# Two shared libraries with a session each, their symbols hidden or not.
+cuenv_process_program(two_shared_libraries process/two_shared_libraries.cpp)
+foreach(visibility default hidden)
+  foreach(number 1 2)
+    set(library process_library_${visibility}_${number})
+    add_library(${library} MODULE process/shared_library.cpp)
+    target_link_libraries(${library} PRIVATE cuenv::cuenv cuenv_warnings)
+    set_target_properties(${library} PROPERTIES
+      CXX_VISIBILITY_PRESET ${visibility} VISIBILITY_INLINES_HIDDEN $<STREQUAL:${visibility},hidden>)
+  endforeach()
+  cuenv_process_test("two shared libraries agree through the driver, visibility ${visibility}"
+    process_two_shared_libraries $<TARGET_FILE:process_library_${visibility}_1>
+    $<TARGET_FILE:process_library_${visibility}_2>)
+endforeach()
+cuenv_process_test("two shared libraries agree through the driver, visibility mixed"
+  process_two_shared_libraries $<TARGET_FILE:process_library_default_1> $<TARGET_FILE:process_library_hidden_2>)
+
+# No driver, and nothing of CUDA needed to start.
+cuenv_process_program(starts_without_a_driver process/starts_without_a_driver.cpp)
+add_test(NAME "process: a program starts without a driver" COMMAND process_starts_without_a_driver)
+set_tests_properties("process: a program starts without a driver" PROPERTIES LABELS process SKIP_RETURN_CODE 77
+  ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=unset:;${process_environment}")
+if(CMAKE_READELF)
+  add_test(NAME "process: a program links nothing of CUDA" COMMAND ${CMAKE_COMMAND}
+    -D READELF=${CMAKE_READELF} -D PROGRAM=$<TARGET_FILE:process_starts_without_a_driver>
+    -P ${CMAKE_CURRENT_SOURCE_DIR}/process/links_nothing_of_cuda.cmake)
+endif()
+
+# The toolkit's own stub, under the name that a driver has.
+find_library(CUENV_CUDA_STUB cuda PATHS ${CUDAToolkit_LIBRARY_DIR}/stubs ${CUDAToolkit_LIBRARY_ROOT}/lib64/stubs
+  NO_DEFAULT_PATH)
+if(CUENV_CUDA_STUB)
+  set(stub_folder ${CMAKE_CURRENT_BINARY_DIR}/process/stub)
+  file(MAKE_DIRECTORY ${stub_folder})
+  file(CREATE_LINK ${CUENV_CUDA_STUB} ${stub_folder}/libcuda.so.1 SYMBOLIC)
+  cuenv_process_program(stub_is_explained process/stub_is_explained.cpp)
+  add_test(NAME "process: the toolkit's stub is explained"
+    COMMAND process_stub_is_explained ${stub_folder}/libcuda.so.1)
+  set_tests_properties("process: the toolkit's stub is explained" PROPERTIES LABELS process
+    ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=path_list_prepend:${stub_folder};${process_environment}")
+endif()
+
+# Mistakes that the compiler finds. cuenv_must_not_compile(CASE "sentence" REASON).
+function(cuenv_must_not_compile case sentence reason)
+  add_test(NAME "compiler: ${sentence}" COMMAND ${CMAKE_COMMAND}
+    -D COMPILER=${CMAKE_CXX_COMPILER} -D STANDARD=${CMAKE_CXX_STANDARD} -D CASE=${case}
+    -D "INCLUDES=${PROJECT_SOURCE_DIR}/include;${cuenv_cuda_include_dir}"
+    -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cpp -D "EXPECTED=${reason}"
+    -P ${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cmake)
+endfunction()
+cuenv_must_not_compile(0 "the correct program compiles" "")
+cuenv_must_not_compile(1 "a logical index is no physical one"
+  "conversion from 'const cuenv::[^\n]*LogicalIndex'")
+cuenv_must_not_compile(2 "the two kinds of index cannot be compared" "no match for 'operator=='|invalid operands")
+cuenv_must_not_compile(3 "the two kinds of index cannot be mixed in a list" "no matching (member )?function|cannot convert")
+cuenv_must_not_compile(4 "a number is no index" "conversion from 'int'")
+cuenv_must_not_compile(5 "an image is checked on a logical device" "no matching (member )?function|cannot convert")
+cuenv_must_not_compile(6 "a session cannot be copied" "deleted")
+cuenv_must_not_compile(7 "a session cannot be moved" "deleted")
+cuenv_must_not_compile(8 "a session cannot be assigned" "deleted")
+cuenv_must_not_compile(9 "a value must be of its variable's type" "cannot convert|no viable conversion|no matching")
+cuenv_must_not_compile(10 "a number of bytes says its unit" "cannot convert|no viable conversion|no matching|could not")
+cuenv_must_not_compile(11 "a switch is no precedence" "cannot convert|no viable conversion|no matching")

@@ -1,6 +1,6 @@
 #include "image.hpp"
 
-#include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,20 +26,16 @@ constexpr int unknown = 999;
 
 constexpr std::uint64_t largest_text = std::uint64_t{64} << 20;
 constexpr int most_entries = 100000;
+constexpr std::uint64_t most_symbols = 100000;
+constexpr std::uint64_t longest_name = 4096;
+constexpr std::uint64_t largest_compatibility = 4096;
 
 LoadedImage failed(int result, std::string log) { return {result, std::move(log), {}}; }
 
 /// The process's memory, read in a way that reports unmapped addresses instead of dying of them.
 class Memory {
  public:
-  explicit Memory(void const* start) : start_(reinterpret_cast<std::uintptr_t>(start)) {
-    file_ = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-  }
-  ~Memory() {
-    if (file_ >= 0) ::close(file_);
-  }
-  Memory(Memory const&) = delete;
-  Memory& operator=(Memory const&) = delete;
+  explicit Memory(void const* start) : start_(reinterpret_cast<std::uintptr_t>(start)) {}
 
   /// False if any of it is not mapped.
   [[nodiscard]] bool read(std::uint64_t offset, void* to, std::size_t size) const {
@@ -62,7 +58,7 @@ class Memory {
     std::string text;
     ended = false;
     while (text.size() < limit) {
-      char block[256];
+      char block[4096];
       auto const wanted = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof block, limit - text.size()));
       auto const size = read_some(offset + text.size(), block, wanted);
       auto const* const nul = static_cast<char const*>(std::memchr(block, 0, size));
@@ -76,19 +72,13 @@ class Memory {
  private:
   std::size_t read_some(std::uint64_t offset, void* to, std::size_t size) const {
     if (offset > INT64_MAX - start_) return 0;
-    if (file_ < 0) return 0;
-    std::size_t done = 0;
-    while (done < size) {
-      auto const n =
-          ::pread(file_, static_cast<char*>(to) + done, size - done, static_cast<off_t>(start_ + offset + done));
-      if (n <= 0) break;
-      done += static_cast<std::size_t>(n);
-    }
-    return done;
+    ::iovec const local{to, size};
+    ::iovec const remote{reinterpret_cast<void*>(start_ + offset), size};
+    auto const done = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
+    return done > 0 ? static_cast<std::size_t>(done) : 0;
   }
 
   std::uintptr_t start_;
-  int file_ = -1;
 };
 
 // ---- Targets -------------------------------------------------------------------------------------------------------
@@ -327,7 +317,7 @@ bool driver_provides(std::string const& name) {
 /// Attribute 9 of .nv.compat: compiled for exactly this architecture.
 bool compatibility_says_a(Memory const& memory, std::uint64_t begin, std::uint64_t size) {
   std::uint64_t at = 0;
-  while (at + 4 <= size) {
+  while (at + 4 <= std::min(size, largest_compatibility)) {
     auto const format = memory.get<std::uint8_t>(begin + at);
     auto const attribute = memory.get<std::uint8_t>(begin + at + 1);
     auto const value = memory.get<std::uint16_t>(begin + at + 2);
@@ -382,7 +372,7 @@ LoadedImage load_cubin(Memory const& memory, std::uint64_t base, ImageTarget con
   LoadedImage loaded;
   for (auto const& table : sections) {
     if (table.type != section_symbols || table.link >= count || table.entry_size != sizeof(ElfSymbol)) continue;
-    auto const symbol_count = std::min<std::uint64_t>(table.size / sizeof(ElfSymbol), 1000000);
+    auto const symbol_count = std::min<std::uint64_t>(table.size / sizeof(ElfSymbol), most_symbols);
     for (std::uint64_t i = 0; i < symbol_count; ++i) {
       auto const symbol = memory.get<ElfSymbol>(base + table.offset + i * sizeof(ElfSymbol));
       auto const& strings = sections[table.link];
@@ -391,7 +381,8 @@ LoadedImage load_cubin(Memory const& memory, std::uint64_t base, ImageTarget con
       constexpr unsigned char is_function = 2;
       constexpr unsigned char is_kernel = 0x10;
       bool ended = false;
-      std::string name = memory.text(base + strings.offset + symbol->name, strings.size - symbol->name, ended);
+      std::string name =
+          memory.text(base + strings.offset + symbol->name, std::min(strings.size - symbol->name, longest_name), ended);
       bool const undefined = symbol->info >> 4 == is_global && symbol->section == 0 && !name.empty();
       if (header->type == relocatable && undefined && !driver_provides(name)) {
         return {success, "unresolved: " + name, {}};  // loads, but has no function to give

@@ -12,41 +12,33 @@
 
 namespace cuenv_tests {
 
-/// An environment that is a map. `set` fails for one name, where asked to.
+/// An environment that is a map. Setting or removing the variable that `refused` names fails with EPERM.
 class DescribedEnvironment final : public cuenv::Environment {
  public:
-  using Map = std::map<std::string, std::string>;
-
   DescribedEnvironment() = default;
-  DescribedEnvironment(Map variables) : variables_{std::move(variables)} {}
+  DescribedEnvironment(std::map<std::string, std::string> values) : variables{std::move(values)} {}
 
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
-    auto const found = variables_.find(name);
-    return found == variables_.end() ? std::nullopt : std::optional<std::string>{found->second};
+    auto const found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional<std::string>{found->second};
   }
-
   int set(cuenv::Assignment const& assignment) const override {
-    if (assignment.name == failing_name) return ENOMEM;
+    if (assignment.name == refused) return EPERM;
     if (assignment.text) {
-      variables_[assignment.name] = *assignment.text;
+      variables[assignment.name] = *assignment.text;
     } else {
-      variables_.erase(assignment.name);
+      variables.erase(assignment.name);
     }
     return 0;
   }
-
   [[nodiscard]] std::vector<cuenv::Assignment> all() const override {
     std::vector<cuenv::Assignment> list;
-    for (auto const& [name, text] : variables_) list.push_back({name, text});
+    for (auto const& [name, text] : variables) list.push_back({name, text});
     return list;
   }
 
-  [[nodiscard]] Map const& variables() const noexcept { return variables_; }
-
-  std::string failing_name;
-
- private:
-  mutable Map variables_;
+  mutable std::map<std::string, std::string> variables;
+  std::string refused;
 };
 
 }  // namespace cuenv_tests

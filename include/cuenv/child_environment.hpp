@@ -1,0 +1,122 @@
+#ifndef CUENV_CHILD_ENVIRONMENT_HPP
+#define CUENV_CHILD_ENVIRONMENT_HPP
+
+#include <cuenv/detail/files.hpp>
+#include <cuenv/detail/text.hpp>
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/environment.hpp>
+#include <cuenv/error.hpp>
+#include <cuenv/machine.hpp>
+#include <cuenv/plan.hpp>
+#include <cuenv/settings.hpp>
+#include <cuenv/version.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Settings for another process: a child, or this program started anew.
+
+CUENV_NAMESPACE_BEGIN
+
+namespace detail {
+
+/// An environment that is a list: what a child will have.
+class ListedEnvironment final : public Environment {
+ public:
+  explicit ListedEnvironment(std::vector<Assignment> variables) : variables_{std::move(variables)} {}
+
+  [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
+    for (Assignment const& variable : variables_) {
+      if (variable.name == name) return variable.text;
+    }
+    return std::nullopt;
+  }
+  int set(Assignment const& assignment) const override {
+    for (Assignment& variable : variables_) {
+      if (variable.name != assignment.name) continue;
+      variable.text = assignment.text;
+      return 0;
+    }
+    variables_.push_back(assignment);
+    return 0;
+  }
+  [[nodiscard]] std::vector<Assignment> all() const override { return variables_; }
+
+ private:
+  mutable std::vector<Assignment> variables_;  // setting a variable is const in an Environment: it is the process's
+};
+
+}  // namespace detail
+
+/// The environment of a child with the settings in force, as "NAME=value" lines for posix_spawn or execve (append a
+/// null pointer to the pointers). The own environment is read and not changed. `findings`, where given, gets the plan's
+/// notes and warnings. Throws SettingsError, as a session would. Thread-safe unless another thread writes the
+/// environment.
+[[nodiscard]] inline std::vector<std::string> environment_for(Settings const& settings,
+                                                              Environment const& environment = process_environment,
+                                                              Machine const& machine = read_machine(""),
+                                                              Diagnostics* findings = nullptr) {
+  Plan plan = make_plan(settings, environment, machine);
+  if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
+  detail::ListedEnvironment const child{environment.all()};
+  for (Assignment const& assignment : plan.assignments()) (void)child.set(assignment);
+  std::vector<std::string> lines;
+  for (Assignment const& variable : child.all()) {
+    if (variable.text) lines.push_back(variable.name + "=" + *variable.text);
+  }
+  if (findings != nullptr) append(*findings, std::move(plan.findings));
+  return lines;
+}
+
+#ifdef __linux__
+
+/// Starts this program anew, with the same arguments, the same process id and the settings in its environment; returns
+/// when they are in force already, which is so the second time. For a program whose libraries start threads before
+/// main, where changing the environment is dangerous. Call it first thing in main: what was done before is lost, and
+/// files that are open without O_CLOEXEC stay open. Throws SettingsError as a session would, and EnvironmentError where
+/// the program cannot be started anew. Linux only.
+inline void restart_with(Settings const& settings) {
+  Machine const machine = read_machine("");
+  Plan const plan = make_plan(settings, process_environment, machine);
+  if (has_error(plan.findings)) throw SettingsError{plan.findings};
+  if (plan.assignments().empty()) return;
+  auto const refuse = [](std::string what) {
+    throw EnvironmentError{
+        {{Severity::error, "environment.no_restart", "/proc/self/exe", "", Diagnostic::no_offset,
+          "the program cannot be started anew: " + std::move(what), "", "start it with the variables set"}}};
+  };
+  detail::ListedEnvironment const child{process_environment.all()};
+  for (Assignment const& assignment : plan.assignments()) (void)child.set(assignment);
+  // It would go on for ever if the settings were not in force then.
+  if (!make_plan(settings, child, machine).assignments().empty()) refuse("the settings would still not be in force");
+  std::vector<std::string> environment;
+  for (Assignment const& variable : child.all()) {
+    if (variable.text) environment.push_back(variable.name + "=" + *variable.text);
+  }
+  auto const command_line = detail::read_small_file("/proc/self/cmdline", std::size_t{1} << 22);
+  if (!command_line || command_line->empty()) refuse("its arguments are not known");
+  std::vector<std::string> arguments;
+  for (std::string_view rest = *command_line; !rest.empty();) {
+    arguments.push_back(std::string{detail::take_until(rest, '\0')});
+  }
+  auto const pointers = [](std::vector<std::string>& texts) {
+    std::vector<char*> list;
+    for (std::string& text : texts) list.push_back(&text[0]);
+    list.push_back(nullptr);
+    return list;
+  };
+  ::execve("/proc/self/exe", pointers(arguments).data(), pointers(environment).data());
+  refuse(std::strerror(errno));
+}
+
+#endif
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_CHILD_ENVIRONMENT_HPP

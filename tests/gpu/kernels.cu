@@ -1,0 +1,1 @@
+extern "C" __global__ void cuenv_probe(int* out) { *out = 42; }

@@ -1,0 +1,1 @@
+__global__ void runs_on_hopper(int* out) { *out = 1; }

@@ -1,0 +1,1 @@
+__global__ void runs_on_blackwell(int* out) { *out = 3; }

@@ -1,0 +1,1 @@
+__global__ void runs_on_turing(int* out) { *out = 2; }
