@@ -23,12 +23,12 @@ std::string after(Settings const& settings, DescribedEnvironment::Map const& bef
     CHECK_FALSE(finding.what.empty());
     if (finding.severity == cuenv::Severity::error) return "refused: " + std::string{finding.code};
   }
-  (void)cuenv::apply(environment, plan.assignments());
+  (void)cuenv::apply_assignments(environment, plan.assignments());
   for (cuenv::PlannedVariable const& variable : plan.variables) {
     CHECK(environment.get(std::string{variable.name}) == variable.result());
   }
   std::string text;
-  for (auto const& [name, value] : environment.variables()) text += (text.empty() ? "" : " ") + name + "=" + value;
+  for (auto const& [name, value] : environment.variables) text += (text.empty() ? "" : " ") + name + "=" + value;
   return text;
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("refining twice selects among what was selected", "[plan]") {
         std::pair{VisibleDevices{cuenv::logical(1)}, "6"}, std::pair{VisibleDevices{cuenv::logical(0)}, "6"}}) {
     Plan const plan = cuenv::make_plan(devices(list, Precedence::refine), environment, alike_gpus(8));
     CHECK_FALSE(has_error(plan.findings));
-    (void)cuenv::apply(environment, plan.assignments());
+    (void)cuenv::apply_assignments(environment, plan.assignments());
     CHECK(environment.get("CUDA_VISIBLE_DEVICES") == expected);
   }
 }

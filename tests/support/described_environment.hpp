@@ -15,8 +15,10 @@ namespace cuenv_tests {
 /// An environment that is a map. Setting or removing the variable that `refused` names fails with EPERM.
 class DescribedEnvironment final : public cuenv::Environment {
  public:
+  using Map = std::map<std::string, std::string>;
+
   DescribedEnvironment() = default;
-  DescribedEnvironment(std::map<std::string, std::string> values) : variables{std::move(values)} {}
+  DescribedEnvironment(Map values) : variables{std::move(values)} {}
 
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
     auto const found = variables.find(name);
@@ -37,7 +39,7 @@ class DescribedEnvironment final : public cuenv::Environment {
     return list;
   }
 
-  mutable std::map<std::string, std::string> variables;
+  mutable Map variables;
   std::string refused;
 };
 

@@ -5,35 +5,11 @@
 
 #include "described_environment.hpp"
 #include "simulated.hpp"
+#include "temporary_folder.hpp"
 
-#include <stdlib.h>
-
-#include <filesystem>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace cuenv_tests {
-
-/// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "cuenv_test_XXXXXX").string();
-    if (::mkdtemp(&name[0]) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(TemporaryFolder const&) = delete;
-  TemporaryFolder& operator=(TemporaryFolder const&) = delete;
-  [[nodiscard]] std::string const& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// A fresh process on a described machine, with an environment that the simulated driver reads as well.
 class DescribedSystem {
