@@ -297,13 +297,15 @@ class Session {
   void compare_with_driver(Settings const& settings, Environment const& environment, Machine const& machine) {
     detail::DeviceTexts const texts = detail::device_texts(environment);
     Visibility const predicted = resolve_visibility(texts.views(), machine);
-    append(report_.findings, explain(predicted, texts.views(), machine));
     if (!predicted.known) return;
     bool same = predicted.cu_init == 0 && predicted.devices.size() == devices().size();
     for (std::size_t i = 0; same && i < devices().size(); ++i) {
       same = !predicted.devices[i].physical || predicted.devices[i].physical == devices()[i].physical;
     }
-    if (same) return;
+    if (same) {  // only a prediction that came true explains anything
+      append(report_.findings, explain(predicted, texts.views(), machine));
+      return;
+    }
     std::string listed;
     for (Device const& device : devices()) listed += (listed.empty() ? "GPU-" : ", GPU-") + to_string(device.uuid);
     Diagnostic finding{Severity::warning,      "devices.differ_from_environment",

@@ -18,7 +18,7 @@ namespace {
 
 std::string const gpus_folder = "proc/driver/nvidia/gpus/";
 
-cuenv::Machine read(TemporaryFolder const& root) { return cuenv::read_machine(root.path()); }
+cuenv::Machine read(TemporaryFolder const& root) { return cuenv::read_machine(root.path.string()); }
 
 /// The GPUs by the last digit of their bus: "1 2 9".
 std::string buses(cuenv::Machine const& machine) {
@@ -35,7 +35,7 @@ std::string information(std::string const& pci, int minor) {
 
 TEST_CASE("the kernel driver's files describe the GPUs", "[machine]") {
   TemporaryFolder root;
-  simulated::write_root(simulated::shipped_machine("two_h200"), root.path());
+  simulated::write_root(simulated::shipped_machine("two_h200"), root.path.string());
   auto const machine = read(root);
   CHECK(machine.source == MachineSource::proc);
   CHECK(machine.driver_version == "580.159.04");
@@ -52,7 +52,7 @@ TEST_CASE("the kernel driver's files describe the GPUs", "[machine]") {
 
 TEST_CASE("unlike GPUs are seen as such", "[machine]") {
   TemporaryFolder root;
-  simulated::write_root(simulated::shipped_machine("rtx_3090_4070"), root.path());
+  simulated::write_root(simulated::shipped_machine("rtx_3090_4070"), root.path.string());
   CHECK_FALSE(read(root).gpus_are_alike());
   CHECK(read(root).driver_branch() == 535);
 }
@@ -61,15 +61,15 @@ TEST_CASE("a GPU that is excluded or has no device node here is not counted", "[
   auto described = simulated::shipped_machine("two_h200");
   {
     TemporaryFolder root;
-    simulated::write_root(described, root.path());
-    std::filesystem::remove(root.path("dev/nvidia0"));  // as in a container that got GPU 1 alone
+    simulated::write_root(described, root.path.string());
+    std::filesystem::remove(root.path / "dev/nvidia0");  // as in a container that got GPU 1 alone
     auto const machine = read(root);
     REQUIRE(machine.gpus.size() == 1);
     CHECK("GPU-" + to_string(*machine.gpus[0].uuid) == uuid_1);
   }
   described.gpus[1].excluded = true;
   TemporaryFolder root;
-  simulated::write_root(described, root.path());
+  simulated::write_root(described, root.path.string());
   auto const machine = read(root);
   REQUIRE(machine.gpus.size() == 1);
   CHECK("GPU-" + to_string(*machine.gpus[0].uuid) == uuid_0);
@@ -101,7 +101,7 @@ TEST_CASE("no folder means that nothing is known, an empty one that there is no 
   TemporaryFolder root;
   CHECK(read(root).source == MachineSource::unknown);
   CHECK(read(root).driver_version.empty());
-  std::filesystem::create_directories(root.path(gpus_folder));
+  std::filesystem::create_directories(root.path / gpus_folder);
   CHECK(read(root).source == MachineSource::proc);
   CHECK(read(root).gpus.empty());
   CHECK(cuenv::read_machine("/does/not/exist").source == MachineSource::unknown);
@@ -118,9 +118,9 @@ TEST_CASE("what is no description of a GPU is passed over", "[machine]") {
   root.write(gpus_folder + "0000:05:00.0/other", "");
   root.write(gpus_folder + "0000:06:00.0", "a file where a folder should be");
   root.write(gpus_folder + "nonsense/information", "Device Minor: 0\n");  // no place on the bus
-  std::filesystem::create_directories(root.path(gpus_folder + "0000:07:00.0/information"));
-  REQUIRE(::mkdir(root.path(gpus_folder + "0000:08:00.0").c_str(), 0700) == 0);
-  REQUIRE(::mkfifo(root.path(gpus_folder + "0000:08:00.0/information").c_str(), 0600) == 0);  // does not wait
+  std::filesystem::create_directories(root.path / gpus_folder / "0000:07:00.0/information");
+  REQUIRE(::mkdir((root.path / gpus_folder / "0000:08:00.0").c_str(), 0700) == 0);
+  REQUIRE(::mkfifo((root.path / gpus_folder / "0000:08:00.0/information").c_str(), 0600) == 0);  // does not wait
   root.write(gpus_folder + "0000:09:00.0/information", "Device Minor: 1\nBus Location: somewhere\n");
   CHECK(buses(read(root)) == "1 9");
 }

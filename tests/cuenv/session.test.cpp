@@ -427,6 +427,16 @@ TEST_CASE("a variable that was changed after CUDA had started does not fool a se
   }
 }
 
+TEST_CASE("a value that the driver never read is not explained as if it had", "[session]") {
+  DescribedSystem here;
+  REQUIRE(start_cuda_elsewhere() == 0);
+  here.environment.variables = {{"CUDA_VISIBLE_DEVICES", "0,0"}};
+  Session const session{{}, cuenv::SessionOptions::none, here.system};
+  CHECK(physical_indices(session) == std::vector<int>{0, 1});
+  CHECK(codes(session.report().findings) == "devices.differ_from_environment ");
+  CHECK_FALSE(cuenv::has_error(session.report().findings));
+}
+
 TEST_CASE("where driver and prediction differ the driver counts and a warning says so", "[session]") {
   simulated::Machine machine = two_h200();
   DescribedSystem here{machine};
@@ -578,6 +588,9 @@ TEST_CASE("a driver that lacks an entry point is refused before it is used", "[s
     CHECK(error.code() == cuenv::DriverError::no_driver);
     CHECK_THAT(error.what(), ContainsSubstring("update the driver"));
     CHECK(simulated::state().init_calls == 0);
+    Session const session{{}, cuenv::absent_ok, here.system};
+    CHECK(session.devices().empty());
+    CHECK(session.absence() != nullptr);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "temporary_folder.hpp"
 
 #include <string>
+#include <utility>
 
 namespace cuenv_tests {
 
@@ -16,26 +17,27 @@ class DescribedSystem {
  public:
   explicit DescribedSystem(simulated::Machine const& machine = simulated::shipped_machine("two_h200"),
                            simulated::Library library = simulated::Library::present) {
-    simulated::write_root(machine, folder_.path());
-    simulated::install(machine, library, folder_.path());
+    simulated::write_root(machine, root_);
+    simulated::install(machine, library, root_);
     simulated::set_environment([this](std::string const& name) { return environment.get(name); });
     system.environment = &environment;
     system.open_driver = simulated::open_driver;
     system.open_nvml = [] { return cuenv::NvmlLibrary{}; };
-    system.root = folder_.path();
+    system.root = root_;
   }
   ~DescribedSystem() { simulated::set_environment({}); }
   DescribedSystem(DescribedSystem const&) = delete;
   DescribedSystem& operator=(DescribedSystem const&) = delete;
 
   /// The folder that stands for "/".
-  [[nodiscard]] std::string const& root() const noexcept { return folder_.path(); }
+  [[nodiscard]] std::string const& root() const noexcept { return root_; }
 
   DescribedEnvironment environment;
   cuenv::System system;
 
  private:
   TemporaryFolder folder_;
+  std::string root_ = folder_.path.string();
 };
 
 /// As if other code had called cuInit.
