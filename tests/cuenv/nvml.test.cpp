@@ -143,3 +143,13 @@ TEST_CASE("a count that fails leaves the machine unknown", "[nvml]") {
   CHECK(machine.gpus.empty());
   CHECK(management.stopped == 1);
 }
+
+TEST_CASE("with a GPU that cannot be asked the indices are unknown, since those behind it would shift", "[nvml]") {
+  management = {};
+  management.lost = true;
+  std::string error;
+  auto const machine = cuenv::read_machine_from_nvml(cuenv::NvmlLibrary{table(), true, ""}, error);
+  CHECK(machine.source == cuenv::MachineSource::unknown);
+  CHECK(machine.gpus.empty());
+  CHECK_THAT(error, ContainsSubstring("GPU 1"));
+}
