@@ -1,0 +1,2 @@
+#include "commands.hpp"
+int tool::verify(VerifyOptions const&) { return fine; }
