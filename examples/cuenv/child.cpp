@@ -106,7 +106,7 @@ Child plan_child(ChildOptions const& options, cuenv::Environment const& environm
       if (finding.code == "visible_devices.none" || finding.subject == cuenv::device_order.info.name) continue;
       bool const dropped = !visibility.dropped.empty() || visibility.error.has_value();
       bool const refuse = asked && dropped && finding.severity != cuenv::Severity::note;
-      finding.severity = refuse ? cuenv::Severity::error
+      finding.severity = refuse                                       ? cuenv::Severity::error
                          : finding.severity == cuenv::Severity::error ? cuenv::Severity::warning
                                                                       : finding.severity;
       child.findings.push_back(std::move(finding));

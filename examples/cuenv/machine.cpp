@@ -32,9 +32,7 @@ class Place {
     if (!json_.is_array()) refuse("a list");
     return json_.size();
   }
-  [[nodiscard]] Place at(std::size_t i) const {
-    return {json_.at(i), name_ + "[" + std::to_string(i) + "]", file_};
-  }
+  [[nodiscard]] Place at(std::size_t i) const { return {json_.at(i), name_ + "[" + std::to_string(i) + "]", file_}; }
   [[nodiscard]] std::string text(char const* expected) const {
     if (!json_.is_string()) refuse(expected);
     return json_.get<std::string>();

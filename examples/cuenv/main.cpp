@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "output.hpp"
 
 #include <cuenv/cuenv.hpp>
 
@@ -56,9 +57,7 @@ CLI::Option* add_child_options(CLI::App& command, tool::ChildOptions& options, s
 int dispatch(Arguments arguments) {
   CLI::App app{"The CUDA environment: what the driver makes of it, and programs started in it."};
   app.name("cuenv");
-  std::string const version = std::to_string(CUENV_VERSION_MAJOR) + "." + std::to_string(CUENV_VERSION_MINOR) + "." +
-                              std::to_string(CUENV_VERSION_PATCH);
-  app.set_version_flag("--version", version);
+  app.set_version_flag("--version", tool::version());
   app.require_subcommand(1);
 
   tool::ExplainOptions explain_options;
@@ -72,8 +71,8 @@ int dispatch(Arguments arguments) {
   CLI::App* const devices = app.add_subcommand("devices", "which logical device is which GPU");
   auto* const devices_visible =
       devices->add_option("--visible", visible, "this value of CUDA_VISIBLE_DEVICES, '' too")->option_text("TEXT");
-  auto* const topology = devices->add_option("--topology", devices_options.topology, "a machine described in JSON")
-                             ->option_text("FILE");
+  auto* const topology =
+      devices->add_option("--topology", devices_options.topology, "a machine described in JSON")->option_text("FILE");
   devices->add_flag("--init", devices_options.init, "start CUDA and ask it")->excludes(topology);
   devices->add_flag("--json", devices_options.json, "print JSON");
 

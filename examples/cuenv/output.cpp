@@ -62,6 +62,11 @@ std::string aligned(std::vector<std::vector<std::string>> const& rows) {
 
 std::string text_of(Json const& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
+std::string version() {
+  return std::to_string(CUENV_VERSION_MAJOR) + "." + std::to_string(CUENV_VERSION_MINOR) + "." +
+         std::to_string(CUENV_VERSION_PATCH);
+}
+
 bool has_problem(cuenv::Diagnostics const& findings) {
   return std::any_of(findings.begin(), findings.end(),
                      [](auto const& finding) { return finding.severity != cuenv::Severity::note; });

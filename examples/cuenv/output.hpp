@@ -21,6 +21,8 @@ std::string labelled(cuenv::Diagnostic const& finding);
 std::string aligned(std::vector<std::vector<std::string>> const& rows);
 /// The document as text, with a newline at its end.
 std::string text_of(Json const& json);
+/// The version of cuenv: "0.1.0".
+std::string version();
 /// True where a warning or an error is among them.
 bool has_problem(cuenv::Diagnostics const& findings);
 /// NAME=VALUE; throws std::runtime_error where there is no '=' or no name.

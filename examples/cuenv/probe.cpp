@@ -25,7 +25,8 @@ int probe(bool jit) {
   answer["module_loading"] = nullptr;
   answer["jit"] = nullptr;
   if (!driver.loaded || cuenv::detail::lacks_a_function(api)) {
-    cuenv::put_text(answer, "error", std::string_view{driver.loaded ? std::string{"it lacks functions"} : driver.error});
+    cuenv::put_text(answer, "error",
+                    std::string_view{driver.loaded ? std::string{"it lacks functions"} : driver.error});
     std::cout << text_of(answer);
     return problems;
   }
@@ -42,8 +43,7 @@ int probe(bool jit) {
       answer["module_loading"] = mode == CU_MODULE_EAGER_LOADING ? "eager" : "lazy";
     }
     if (jit) {
-      answer["jit"] =
-          cuenv::load_on(api, cuenv::logical(0), cuenv::detail::PaddedImage{std::string_view{ptx}}).code;
+      answer["jit"] = cuenv::load_on(api, cuenv::logical(0), cuenv::detail::PaddedImage{std::string_view{ptx}}).code;
     }
   }
   std::cout << text_of(answer);

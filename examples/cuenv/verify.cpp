@@ -19,8 +19,8 @@ namespace {
 using cuenv::Machine;
 using cuenv::detail::printable;
 
-/// One process to start, and what is expected of it: by cuenv's rules, and by the table where that holds here. An answer
-/// is words: "cuInit 0, GPUs 1 0", "on", "lazy"; "-" is a GPU that cannot be known beforehand.
+/// One process to start, and what is expected of it: by cuenv's rules, and by the table where that holds here. An
+/// answer is words: "cuInit 0, GPUs 1 0", "on", "lazy"; "-" is a GPU that cannot be known beforehand.
 struct Case {
   std::string variable;
   std::string value;
@@ -63,11 +63,11 @@ std::string measured(MeasuredValue const& row, std::string const& value, Machine
 }
 
 constexpr std::string_view orders[] = {"PCI_BUS_ID", "FASTEST_FIRST", "pci_bus_id", " PCI_BUS_ID", "foo", ""};
-constexpr std::string_view loading_modes[] = {"EAGER", "eager",  "Eager",  "LAZY",  "DEFAULT",
-                                              "",      "foo",    "EAGER ", " EAGER", "EAGERx"};
+constexpr std::string_view loading_modes[] = {"EAGER", "eager", "Eager",  "LAZY",   "DEFAULT",
+                                              "",      "foo",   "EAGER ", " EAGER", "EAGERx"};
 constexpr std::string_view switches[] = {
-    "1", "01", " 1",   "\t1",  "1 ",  "+1", "1x", "1.9", "1,0", "4294967297", "-4294967295",
-    "0", "2",  "3",    "-1",   "true", "TRUE", "yes", "on", "Y", "a", "0x1", "", "18446744073709551617"};
+    "1", "01", " 1",   "\t1",  "1 ",  "+1", "1x", "1.9", "1,0", "4294967297", "-4294967295",         "0", "2",
+    "3", "-1", "true", "TRUE", "yes", "on", "Y",  "a",   "0x1", "",           "18446744073709551617"};
 
 std::vector<Case> cases_for(MeasuredTable const& table, Machine const& machine) {
   Machine there;
@@ -86,8 +86,7 @@ std::vector<Case> cases_for(MeasuredTable const& table, Machine const& machine) 
     cases.push_back({"CUDA_MODULE_LOADING", std::string{mode}, cuenv::module_loading.effect(mode).value, "", ""});
   }
   for (std::string_view text : switches) {
-    cases.push_back(
-        {"CUDA_DISABLE_PTX_JIT", std::string{text}, cuenv::disable_ptx_jit.effect(text).value, "", ""});
+    cases.push_back({"CUDA_DISABLE_PTX_JIT", std::string{text}, cuenv::disable_ptx_jit.effect(text).value, "", ""});
   }
   return cases;
 }
@@ -149,8 +148,8 @@ void run_all(std::vector<Case>& cases, Machine const& machine, unsigned jobs) {
     workers.emplace_back([&] {
       for (std::size_t at = next++; at < cases.size(); at = next++) {
         Case& one = cases[at];
-        one.seen = seen(one.variable, probed({{one.variable, one.value}}, one.variable == "CUDA_DISABLE_PTX_JIT"),
-                        machine);
+        one.seen =
+            seen(one.variable, probed({{one.variable, one.value}}, one.variable == "CUDA_DISABLE_PTX_JIT"), machine);
       }
     });
   }
@@ -170,8 +169,7 @@ Json difference_json(Case const& one, std::string const& against, std::string co
 Json report_json(std::vector<Case> const& cases, Machine const& machine, Json const& first) {
   Json document;
   document["schema"] = cuenv::json_schema;
-  document["cuenv"] = std::to_string(CUENV_VERSION_MAJOR) + "." + std::to_string(CUENV_VERSION_MINOR) + "." +
-                      std::to_string(CUENV_VERSION_PATCH);
+  document["cuenv"] = version();
   cuenv::put_text(document, "driver", std::string_view{machine.driver_version});
   int const cuda = first["cuda"].get<int>();
   document["cuda"] = std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
@@ -204,12 +202,12 @@ std::string report_text(Json const& document) {
   std::string const simulated = document["simulated"] == true ? " (SIMULATED)" : "";
   text += labelled("driver", text_at(document, "driver") + ", CUDA " + text_at(document, "cuda") + simulated);
   for (Json const& gpu : document["gpus"]) {
-    text += labelled("GPU " + gpu["physical"].dump(),
-                     text_at(gpu, "name") + ", " + text_at(gpu, "compute_capability") + ", " + text_at(gpu, "pci") +
-                         (gpu["mig"] == true ? ", MIG" : ""));
+    text +=
+        labelled("GPU " + gpu["physical"].dump(), text_at(gpu, "name") + ", " + text_at(gpu, "compute_capability") +
+                                                      ", " + text_at(gpu, "pci") + (gpu["mig"] == true ? ", MIG" : ""));
   }
-  text += labelled("values", document["values"].dump() + ", a process each; " +
-                                 document["compared_with_table"].dump() + " also compared with the table");
+  text += labelled("values", document["values"].dump() + ", a process each; " + document["compared_with_table"].dump() +
+                                 " also compared with the table");
   text += labelled("differ", document["differences"].empty() ? "none" : std::to_string(document["differences"].size()));
   for (Json const& difference : document["differences"]) {
     text += "\n" + text_at(difference, "variable") + "='" + text_at(difference, "value") + "'\n";
@@ -228,10 +226,13 @@ int verify(VerifyOptions const& options) {
   Machine const machine = machine_here();
   Json const first = probed({}, false);
   if (machine.gpus.empty() || !first.is_object() || first["cuInit"] != 0) {
-    std::string const reason = !first.is_object()               ? "the first process died"
-                               : first.contains("error")        ? first["error"].get<std::string>()
-                               : first["cuInit"] != 0           ? "cuInit gives " + first["cuInit"].dump()
-                                                                : "the GPUs of this machine are not known";
+    std::string const reason = !first.is_object()        ? "the first process died"
+                               : first.contains("error") ? first["error"].get<std::string>()
+                               : first["cuInit"] != 0    ? "cuInit gives " + first["cuInit"].dump()
+                                                         : "the GPUs of this machine are not known";
+    Json document{{"schema", cuenv::json_schema}};
+    cuenv::put_text(document, "error", std::string_view{reason});
+    if (options.json) std::cout << text_of(document);
     std::cerr << "cuenv: there is no driver to compare with: " << printable(reason) << '\n';
     return problems;
   }

@@ -1,5 +1,5 @@
-// json_at POINTER...: reads JSON from the standard input and prints the values at the pointers, one a line: texts as they
-// are, everything else as JSON. Fails where the input is no JSON or has no such member.
+// json_at POINTER...: reads JSON from the standard input and prints the values at the pointers, one a line: texts as
+// they are, everything else as JSON. Fails where the input is no JSON or has no such member.
 #include <nlohmann/json.hpp>
 
 #include <exception>
