@@ -91,8 +91,12 @@ endif()
 
 # Mistakes that the compiler finds. cuenv_must_not_compile(CASE "sentence" REASON).
 function(cuenv_must_not_compile case sentence reason)
+  set(standard ${CMAKE_CXX_STANDARD})
+  if(NOT standard)
+    set(standard 17)
+  endif()
   add_test(NAME "compiler: ${sentence}" COMMAND ${CMAKE_COMMAND}
-    -D COMPILER=${CMAKE_CXX_COMPILER} -D STANDARD=${CMAKE_CXX_STANDARD} -D CASE=${case}
+    -D COMPILER=${CMAKE_CXX_COMPILER} -D STANDARD=${standard} -D CASE=${case}
     -D "INCLUDES=${PROJECT_SOURCE_DIR}/include;${cuenv_cuda_include_dir}"
     -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cpp -D "EXPECTED=${reason}"
     -P ${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cmake)
