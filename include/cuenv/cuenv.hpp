@@ -1,7 +1,7 @@
 #ifndef CUENV_CUENV_HPP
 #define CUENV_CUENV_HPP
 
-/// Everything but the optional adapters (cudart.hpp).
+/// Everything but the optional adapters (cudart.hpp, nlohmann_json.hpp).
 
 #include <cuenv/child_environment.hpp>
 #include <cuenv/device_map.hpp>
