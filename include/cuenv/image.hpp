@@ -125,6 +125,16 @@ struct ImageFile {
   std::vector<ImageModule> modules;
 };
 
+/// How to inspect.
+struct InspectOptions {
+  /// Search the whole file for containers and cubins that stand outside the usual sections; some libraries keep code
+  /// for their own use there. Reads everything that the sections do not hold.
+  bool deep = false;
+  /// Go through all of the code, not only its first bytes, for what can be wrong with it without unpacking it. This is
+  /// for what is about to be loaded: a driver that is given a broken LZ4 block can crash (measured, 580).
+  bool thorough = false;
+};
+
 [[nodiscard]] inline std::string to_string(PtxVersion version) {
   return std::to_string(version.major_number) + "." + std::to_string(version.minor_number);
 }

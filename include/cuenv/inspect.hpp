@@ -12,13 +12,6 @@
 
 CUENV_NAMESPACE_BEGIN
 
-/// How to inspect.
-struct InspectOptions {
-  /// Search the whole file for containers and cubins that stand outside the usual sections; some libraries keep code
-  /// for their own use there. Reads everything that the sections do not hold.
-  bool deep = false;
-};
-
 /// Tells `visitor` of every module in a file, in memory that does not grow with the file:
 ///
 ///     struct Visitor {
@@ -27,21 +20,21 @@ struct InspectOptions {
 ///       void end_module(cuenv::Damage damage);                // of that module
 ///     };
 ///
-/// Only headers are read, and the first bytes of the code. Whatever is in the file, however wrong, the visit ends and
-/// reads nothing but the file. Throws FileError where `path` is no regular file that can be read, and what the visitor
-/// throws. Safe to call from several threads.
+/// Only headers are read, and the first bytes of the code, unless the options ask for more. Whatever is in the file,
+/// however wrong, the visit ends and reads nothing but the file. Throws FileError where `path` is no regular file that
+/// can be read, and what the visitor throws. Safe to call from several threads.
 template <class Visitor>
 FileSummary visit_images(std::string const& path, Visitor&& visitor, InspectOptions options = {}) {
   detail::File const file{path};
   detail::ByteReader reader{file.source()};
-  return detail::ImageWalk{visitor, options.deep}.walk({reader, 0, reader.size()});
+  return detail::ImageWalk{visitor, options}.walk({reader, 0, reader.size()});
 }
 
 /// The same for a file's bytes in memory: `data` must hold `size` bytes until the visit ends.
 template <class Visitor>
 FileSummary visit_image_bytes(void const* data, std::size_t size, Visitor&& visitor, InspectOptions options = {}) {
   detail::ByteReader reader{detail::memory_source(data, size)};
-  return detail::ImageWalk{visitor, options.deep}.walk({reader, 0, reader.size()});
+  return detail::ImageWalk{visitor, options}.walk({reader, 0, reader.size()});
 }
 
 namespace detail {

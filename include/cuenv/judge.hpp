@@ -261,7 +261,10 @@ class ModuleJudge {
       return refusal(incompatible, Reason::ptx_without_target, ptx_, std::nullopt);
     }
     if (conditions_.driver && newest_ptx(*conditions_.driver) < entry.ptx) {
-      return refusal(incompatible, Reason::ptx_newer_than_driver, ptx_, load_code::unsupported_ptx_version);
+      // Reports from drivers of CUDA 10 tell of another code.
+      bool const certain = !(*conditions_.driver < CudaVersion{11, 0});
+      return refusal(incompatible, Reason::ptx_newer_than_driver, ptx_,
+                     certain ? std::optional<int>{load_code::unsupported_ptx_version} : std::nullopt);
     }
     if (entry.head == PtxHead::no_target) {
       return refusal(incompatible, Reason::ptx_without_target, ptx_, load_code::invalid_ptx);

@@ -125,34 +125,44 @@ inline void look_into_entry(FatbinEntry& entry, ByteRange range) {
   ImageEntry& image = entry.image;
   bool const is_cubin = image.kind == ImageKind::cubin;
   if (!is_cubin && image.kind != ImageKind::ptx) return;  // a driver does not read the others
-  std::size_t const wanted = image.compression == Compression::zstd ? 24 : is_cubin ? ElfHeader::size : 512;
-  Bytes const head = range.look(0, entry.packed_size < wanted ? static_cast<std::size_t>(entry.packed_size) : wanted);
-  switch (image.compression) {
-    case Compression::zstd:
-      if (!may_be_zstd_frame(head, entry.packed_size, image.size)) image.damage = Damage::payload;
-      return;
-    case Compression::lz4: {
-      Lz4Head const unpacked = lz4_head(head, entry.packed_size);
-      if (!unpacked.good || unpacked.size > image.size || (unpacked.whole && unpacked.size != image.size)) {
-        image.damage = Damage::payload;
-        return;
-      }
-      Bytes const bytes{unpacked.bytes.data(), unpacked.size};
-      if (is_cubin) {
-        look_into_cubin(image, bytes);
-      } else {
-        look_into_ptx(image, bytes.text(), unpacked.whole);
-      }
+  bool const zstd = image.compression == Compression::zstd;
+  std::size_t const wanted = zstd ? 24 : is_cubin ? ElfHeader::size : 512;
+  Bytes head = range.look(0, entry.packed_size < wanted ? static_cast<std::size_t>(entry.packed_size) : wanted);
+  if (zstd) {
+    if (!may_be_zstd_frame(head, entry.packed_size, image.size)) image.damage = Damage::payload;
+    return;
+  }
+  bool whole = head.size() == entry.packed_size;
+  Lz4Head unpacked;
+  if (image.compression == Compression::lz4) {
+    unpacked = lz4_head(head, entry.packed_size);
+    whole = unpacked.whole;
+    if (!unpacked.good || unpacked.size > image.size || (whole && unpacked.size != image.size)) {
+      image.damage = Damage::payload;
       return;
     }
-    case Compression::none:
-      if (is_cubin) {
-        look_into_cubin(image, head);
-      } else {
-        look_into_ptx(image, head.text(), head.size() == entry.packed_size);
-      }
-      return;
+    head = {unpacked.bytes.data(), unpacked.size};
   }
+  if (is_cubin) {
+    look_into_cubin(image, head);
+  } else {
+    look_into_ptx(image, head.text(), whole);
+  }
+}
+
+/// Goes through all of an entry's code, as far as that is possible without unpacking it.
+inline void look_through_entry(FatbinEntry& entry, ByteRange range) {
+  ImageEntry& image = entry.image;
+  bool const is_cubin = image.kind == ImageKind::cubin;
+  if (!is_cubin && image.kind != ImageKind::ptx) return;
+  ByteRange const packed = range.part(0, entry.packed_size);
+  bool good = true;
+  switch (image.compression) {
+    case Compression::lz4: good = is_lz4_block(packed, image.size); break;
+    case Compression::zstd: good = is_zstd_frame(packed, image.size); break;
+    case Compression::none: good = !is_cubin || read_lone_cubin(packed).damage == Damage::none; break;
+  }
+  if (!good) image.damage = Damage::payload;
 }
 
 }  // namespace detail

@@ -24,7 +24,7 @@ namespace detail {
 template <class Visitor>
 class ImageWalk {
  public:
-  ImageWalk(Visitor& visitor, bool deep) noexcept : visitor_{visitor}, deep_{deep} {}
+  ImageWalk(Visitor& visitor, InspectOptions options) noexcept : visitor_{visitor}, options_{options} {}
 
   FileSummary walk(ByteRange file) {
     FileSummary summary;
@@ -64,7 +64,7 @@ class ImageWalk {
       HostCode const code = elf.is_elf ? find_elf_code(file) : find_pe_code(file);
       summary.damage = code.damage;
       walk_host(file, code);
-    } else if (!walk_ptx(file, summary) && deep_) {
+    } else if (!walk_ptx(file, summary) && options_.deep) {
       search(file, 0, file.size());
     }
   }
@@ -73,12 +73,12 @@ class ImageWalk {
     for (std::size_t i = 0; i < code.count; ++i) {
       CodeRange const& range = code.ranges[i];
       if (range.section.empty()) {
-        if (!deep_) search(file, range.offset, range.offset + range.size);
+        if (!options_.deep) search(file, range.offset, range.offset + range.size);
       } else {
         walk_containers(file, range, &code.links);
       }
     }
-    if (!deep_) return;
+    if (!options_.deep) return;
     // All that lies outside the sections that have been walked.
     for (std::uint64_t at = 0; at < file.size();) {
       std::uint64_t end = file.size();
@@ -144,117 +144,126 @@ class ImageWalk {
     visitor_.begin_module(module_);
   }
 
-  /// Walks a section, or a file, of containers with zero bytes between them. What is something else is told once, as a
-  /// module of unknown kind, and the walk goes on at the next container.
+  /// Walks a section, or a file, of containers with zero bytes between them. What is something else is told as a module
+  /// of unknown kind, and the walk goes on at the next container.
   void walk_containers(ByteRange file, CodeRange const& where, DeviceLinks const* links) {
     ByteRange const range = file.part(where.offset, where.size);
     std::uint64_t at = 0;
     while ((at = find_mark(range, at, Mark::not_zero)) < range.size()) {
-      bool good = false;
       if (read_fatbin_header(range.look(at, FatbinHeader::size)).is_fatbin) {
         bool const device_link = links != nullptr && links->contains(where.address + at);
-        at = walk_container(range, at, where.section, device_link, good);
+        Step const step = walk_container(range, at, where.section, device_link);
+        at = step.good ? step.next : find_mark(range, step.next, Mark::container);
       } else {
-        begin_module(ModuleKind::unknown, where.section, range.begin() + at, range.size() - at, false);
+        std::uint64_t const next = find_mark(range, at + 8, Mark::container);
+        begin_module(ModuleKind::unknown, where.section, range.begin() + at, next - at, false);
         visitor_.end_module(Damage::none);
-        at += 8;
+        at = next;
       }
-      if (!good) at = find_mark(range, at, Mark::container);
     }
   }
 
   /// Looks for containers, and for bare cubins when searching deep. Only what holds together is taken.
   void search(ByteRange file, std::uint64_t begin, std::uint64_t end) {
     ByteRange const range = file.part(begin, end - begin);
-    Mark const mark = deep_ ? Mark::container_or_elf : Mark::container;
+    Mark const mark = options_.deep ? Mark::container_or_elf : Mark::container;
     std::uint64_t at = 0;
     while ((at = find_mark(range, at, mark)) < range.size()) {
-      Bytes const bytes = range.look(at, FatbinHeader::size + FatbinEntry::smallest_header);
-      FatbinHeader const header = read_fatbin_header(bytes);
-      if (header.is_fatbin) {
-        FatbinEntry const entry =
-            read_fatbin_entry({bytes.data() + FatbinHeader::size,
-                               bytes.size() > FatbinHeader::size ? bytes.size() - FatbinHeader::size : 0});
-        bool good = false;
-        if (bytes.size() == FatbinHeader::size + FatbinEntry::smallest_header &&
-            range.holds(at + FatbinHeader::size, header.body_size) && entry.header_size <= header.body_size &&
-            entry.image.damage == Damage::none && entry.image.stored <= header.body_size - entry.header_size) {
-          at = walk_container(range, at, {}, false, good);
-        } else {
-          at += 8;
-        }
-        continue;
+      if (std::uint64_t const size = cubin_at(range, at); size != 0) {
+        at = (at + size + 7) & ~std::uint64_t{7};
+      } else if (is_container(range, at)) {
+        at = walk_container(range, at, {}, false).next;
+      } else {
+        at += 8;
       }
-      ElfHeader const elf = read_elf_header(bytes);
-      if (elf.machine == ElfHeader::machine_cuda && elf.section_header_count <= section_budget_) {
-        LoneCubin const cubin = read_lone_cubin(range.part(at, range.size() - at));
-        if (cubin.damage == Damage::none) {
-          tell_cubin(range, at, cubin);
-          at += (cubin.size + 7) & ~std::uint64_t{7};
-          continue;
-        }
-        section_budget_ -= elf.section_header_count;
-      }
-      at += 8;
     }
   }
 
-  /// Tells of the container at `at`. Returns where to go on: behind it, or where it stopped to make sense.
-  std::uint64_t walk_container(ByteRange range, std::uint64_t at, std::string_view section, bool device_link,
-                               bool& good) {
+  /// Whether the container at `at`, and its first entry, can be one.
+  [[nodiscard]] static bool is_container(ByteRange range, std::uint64_t at) {
+    FatbinHeader const header = read_fatbin_header(range.look(at, FatbinHeader::size));
+    at += FatbinHeader::size;
+    if (!header.is_fatbin || !range.holds(at, header.body_size)) return false;
+    Bytes const bytes = range.look(at, FatbinEntry::smallest_header);
+    FatbinEntry const entry = read_fatbin_entry(bytes);
+    return bytes.size() == FatbinEntry::smallest_header && entry.image.damage == Damage::none &&
+           entry.header_size <= header.body_size && entry.image.stored <= header.body_size - entry.header_size;
+  }
+
+  /// Tells of the cubin at `at`, where there is one that is whole, and returns its size; otherwise 0.
+  std::uint64_t cubin_at(ByteRange range, std::uint64_t at) {
+    ElfHeader const elf = read_elf_header(range.look(at, ElfHeader::size));
+    if (!elf.is_elf || elf.machine != ElfHeader::machine_cuda || elf.section_header_count > section_budget_) return 0;
+    LoneCubin const cubin = read_lone_cubin(range.part(at, range.size() - at));
+    if (cubin.damage != Damage::none) {
+      section_budget_ -= elf.section_header_count;
+      return 0;
+    }
+    tell_cubin(range, at, cubin);
+    return cubin.size;
+  }
+
+  /// Where a walk goes on; `good` unless it stopped where things ceased to make sense.
+  struct Step {
+    std::uint64_t next;
+    bool good;
+  };
+
+  /// Tells of the container at `at`.
+  Step walk_container(ByteRange range, std::uint64_t at, std::string_view section, bool device_link) {
     Bytes const bytes = range.look(at, FatbinHeader::size);
     FatbinHeader const header = read_fatbin_header(bytes);
     std::uint64_t const room = range.size() - at;
-    std::uint64_t size = room;
-    Damage damage = Damage::none;
-    if (bytes.size() < FatbinHeader::size || header.header_size > room ||
-        header.body_size > room - header.header_size) {
-      damage = Damage::cut;
-    } else {
-      size = header.header_size + header.body_size;
-    }
+    bool const whole = bytes.size() == FatbinHeader::size && header.header_size <= room &&
+                       header.body_size <= room - header.header_size;
+    std::uint64_t const size = whole ? header.header_size + header.body_size : room;
     bool const known = bytes.size() < FatbinHeader::size || header.version == 1;
-    if (known && damage == Damage::none && header.header_size < FatbinHeader::size) damage = Damage::header;
     begin_module(known ? ModuleKind::fatbin : ModuleKind::unknown, section, range.begin() + at, size, device_link);
     if (!known) {
       visitor_.end_module(Damage::none);
-      return at + FatbinHeader::size;
+      return {at + FatbinHeader::size, false};
     }
-    std::uint64_t done = header.header_size < FatbinHeader::size ? FatbinHeader::size : header.header_size;
-    good = damage == Damage::none;
-    ByteRange const container = range.part(at, size);
-    while (done < size) {
-      FatbinEntry entry;
-      Bytes const start = container.look(done, FatbinEntry::smallest_header);
-      if (start.size() < FatbinEntry::smallest_header) {
-        if (damage == Damage::none)
-          damage = size - done < FatbinEntry::smallest_header ? Damage::header : Damage::unreadable;
-        good = false;
-        break;
-      }
-      entry = read_fatbin_entry(start);
-      entry.image.offset = container.begin() + done;
-      std::uint64_t const left = size - done;
-      bool const fits = entry.header_size >= FatbinEntry::smallest_header && entry.header_size <= left &&
-                        entry.image.stored <= left - entry.header_size;
-      if (!fits) {
-        entry.image.damage = damage == Damage::none ? Damage::header : damage;
-        good = false;
-      } else if (entry.image.damage == Damage::none) {
-        look_into_entry(entry, container.part(done + entry.header_size, entry.image.stored));
-      }
-      if (damage == Damage::none) damage = entry.image.damage;
-      visitor_.entry(std::as_const(entry.image));
-      if (!fits) break;
-      done += entry.header_size + entry.image.stored;
-    }
+    Damage damage = !whole ? Damage::cut : header.header_size < FatbinHeader::size ? Damage::header : Damage::none;
+    std::size_t const first = header.header_size < FatbinHeader::size ? FatbinHeader::size : header.header_size;
+    std::uint64_t const done = walk_entries(range.part(at, size), first, damage);
     visitor_.end_module(damage);
-    if (done > size) done = size;
-    return (at + done + 7) & ~std::uint64_t{7};
+    return {(at + done + 7) & ~std::uint64_t{7}, whole && done == size};
+  }
+
+  /// Tells of the entries from `at` on, keeps the first damage, and returns where the entries end or stop to make
+  /// sense.
+  std::uint64_t walk_entries(ByteRange container, std::uint64_t at, Damage& damage) {
+    auto const keep = [&](Damage found) { damage = damage == Damage::none ? found : damage; };
+    while (at < container.size()) {
+      std::uint64_t const left = container.size() - at;
+      Bytes const header = container.look(at, FatbinEntry::smallest_header);
+      if (header.size() < FatbinEntry::smallest_header) {
+        keep(left < FatbinEntry::smallest_header ? Damage::header : Damage::unreadable);
+        return at;
+      }
+      FatbinEntry entry = read_fatbin_entry(header);
+      ImageEntry& image = entry.image;
+      image.offset = container.begin() + at;
+      bool const fits = entry.header_size >= FatbinEntry::smallest_header && entry.header_size <= left &&
+                        image.stored <= left - entry.header_size;
+      if (!fits) {
+        keep(Damage::header);
+        image.damage = damage;
+      } else if (image.damage == Damage::none) {
+        ByteRange const code = container.part(at + entry.header_size, image.stored);
+        look_into_entry(entry, code);
+        if (options_.thorough && image.damage == Damage::none) look_through_entry(entry, code);
+      }
+      keep(image.damage);
+      visitor_.entry(std::as_const(image));
+      if (!fits) return at;
+      at += entry.header_size + image.stored;
+    }
+    return container.size();
   }
 
   Visitor& visitor_;
-  bool deep_;
+  InspectOptions options_;
   std::string member_;
   ImageModule module_;
   /// Section headers of what only looks like a cubin that a search may read before it gives up on cubins.
