@@ -20,8 +20,9 @@ set(cuenv_image_test_sources
   cuenv/image.test.cpp
   cuenv/inspect.test.cpp
   cuenv/judge.test.cpp
-  cuenv/judge_text.test.cpp
   cuenv/real_files.test.cpp
+  cuenv/verdict.test.cpp
+  cuenv/verdict_text.test.cpp
 )
 set(CUENV_TEST_CUDA_LIBRARIES "${CUDAToolkit_LIBRARY_DIR}" CACHE PATH "Folder with NVIDIA's libraries, read by a test")
 add_executable(cuenv_image_tests ${cuenv_image_test_sources})

@@ -2,7 +2,7 @@
 
 #include <cuenv/inspect.hpp>
 #include <cuenv/judge.hpp>
-#include <cuenv/judge_text.hpp>
+#include <cuenv/verdict_text.hpp>
 
 #include <support/table.hpp>
 

@@ -1,7 +1,8 @@
 // Whatever the bytes, inspecting and judging them ends, reads nothing but them, and says the same whether they are read
 // from memory or piecewise from a file.
 #include <cuenv/inspect.hpp>
-#include <cuenv/judge_text.hpp>
+#include <cuenv/judge.hpp>
+#include <cuenv/verdict_text.hpp>
 
 #include <array>
 #include <cstdint>

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 // The one place that reads bytes nobody vouches for. Nothing here can be made to read outside what it was given, and

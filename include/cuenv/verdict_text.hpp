@@ -1,12 +1,12 @@
-#ifndef CUENV_JUDGE_TEXT_HPP
-#define CUENV_JUDGE_TEXT_HPP
+#ifndef CUENV_VERDICT_TEXT_HPP
+#define CUENV_VERDICT_TEXT_HPP
 
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/gpu.hpp>
 #include <cuenv/gpu_code_rules.hpp>
 #include <cuenv/image.hpp>
-#include <cuenv/judge.hpp>
+#include <cuenv/verdict.hpp>
 
 #include <string>
 #include <string_view>
@@ -147,4 +147,4 @@ CUENV_NAMESPACE_BEGIN
 
 CUENV_NAMESPACE_END
 
-#endif  // CUENV_JUDGE_TEXT_HPP
+#endif  // CUENV_VERDICT_TEXT_HPP

@@ -1,5 +1,6 @@
 #include <cuenv/inspect.hpp>
-#include <cuenv/judge_text.hpp>
+#include <cuenv/judge.hpp>
+#include <cuenv/verdict_text.hpp>
 
 #include <support/image_builder.hpp>
 
