@@ -22,6 +22,7 @@
 #include <cuenv/names.hpp>
 #include <cuenv/nvml.hpp>
 #include <cuenv/plan.hpp>
+#include <cuenv/program.hpp>
 #include <cuenv/report.hpp>
 #include <cuenv/result_code.hpp>
 #include <cuenv/session.hpp>

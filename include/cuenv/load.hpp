@@ -7,7 +7,12 @@
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/error.hpp>
+#include <cuenv/image.hpp>
+#include <cuenv/inspect.hpp>
+#include <cuenv/judge.hpp>
 #include <cuenv/result_code.hpp>
+#include <cuenv/verdict.hpp>
+#include <cuenv/verdict_text.hpp>
 #include <cuenv/version.hpp>
 
 #include <cstddef>
@@ -17,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-// Asks the driver whether an image loads, by loading it.
+// Asks the driver whether an image loads, by loading it; what is damaged is never given to it.
 
 CUENV_NAMESPACE_BEGIN
 
@@ -29,15 +34,37 @@ enum class Contexts {
 
 /// What one device said.
 struct LoadResult {
+  /// `code` of an image that was kept from the driver and of which nobody can say what it would answer.
+  static constexpr int not_asked = -1;
+
   LogicalIndex device{0};
-  /// The CUresult as a number; 0 when the image loaded.
+  /// The CUresult as a number; 0 when the image loaded and every function in it.
   int code = 0;
   /// True where it failed before the image was looked at, since no context could be made.
   bool no_context = false;
+  /// True where the image was kept from the driver: it is damaged, or no GPU code at all.
+  bool kept_from_driver = false;
+  /// What was to be expected from reading the image.
+  Verdict verdict;
+  /// The function that failed although the module loaded; else empty.
+  std::string function;
   /// The words of the driver's compiler, if it had any.
   std::string log;
 
   [[nodiscard]] bool loads() const noexcept { return code == 0; }
+};
+
+/// How to load.
+struct LoadOptions {
+  LoadOptions() = default;
+  LoadOptions(Contexts what) : contexts{what} {}
+
+  Contexts contexts = Contexts::release;
+  /// Kernels that must be in the image, by the name in it: extern "C" names as they are, others mangled.
+  std::vector<std::string> kernels;
+  /// Called after each device, for what can take minutes; `data` is handed through.
+  void (*progress)(LoadResult const& result, void* data) = nullptr;
+  void* data = nullptr;
 };
 
 namespace detail {
@@ -74,7 +101,7 @@ class PrimaryContext {
 };
 
 /// An image for the driver, which takes no length: bytes that are followed by zeros, so that text ends and a cut header
-/// is not read beyond its end.
+/// is not read beyond its end; and what reading these very bytes found.
 class PaddedImage {
  public:
   static constexpr std::size_t padding = 4096;
@@ -83,6 +110,7 @@ class PaddedImage {
     bytes_.reserve(size_ + padding);
     bytes_.append(bytes);
     bytes_.append(padding, '\0');
+    inspect_them();
   }
   /// Reads a file, once. Throws FileError where it cannot be read, is empty, is no regular file or is larger than 2
   /// GiB.
@@ -98,62 +126,125 @@ class PaddedImage {
     image.bytes_.assign(image.size_ + padding, '\0');
     std::size_t const got = file.read(0, reinterpret_cast<unsigned char*>(&image.bytes_[0]), image.size_);
     if (got != image.size_) refuse("file.changed", "the file became shorter while it was read", "try again");
+    image.inspect_them();
     return image;
   }
 
   [[nodiscard]] std::string_view bytes() const noexcept { return std::string_view{bytes_}.substr(0, size_); }
   [[nodiscard]] void const* data() const noexcept { return bytes_.data(); }
+  [[nodiscard]] ImageFile const& file() const noexcept { return file_; }
 
  private:
+  void inspect_them() {
+    InspectOptions options;
+    options.thorough = true;
+    file_ = inspect_bytes(bytes_.data(), size_, options);
+  }
+
+  ImageFile file_;
   std::size_t size_;
   std::string bytes_;
 };
 
+/// Loads every function of a module: with lazy loading, the default, a bad one would show at its first launch only.
+/// Since CUDA 12.4; an older driver is asked for the named kernels alone.
+inline void load_functions(DriverApi const& api, CUmodule module, LoadOptions const& options, LoadResult& result) {
+  for (std::string const& kernel : options.kernels) {
+    CUfunction function = nullptr;
+    result.code = api.module_get_function == nullptr ? static_cast<int>(CUDA_ERROR_NOT_FOUND)
+                                                     : api.module_get_function(&function, module, kernel.c_str());
+    if (result.code == 0 && api.func_load != nullptr) result.code = api.func_load(function);
+    if (result.code == 0) continue;
+    result.function = kernel;
+    return;
+  }
+  unsigned count = 0;
+  if (api.module_get_function_count == nullptr || api.module_enumerate_functions == nullptr || api.func_load == nullptr)
+    return;
+  if (api.module_get_function_count(&count, module) != CUDA_SUCCESS || count == 0) return;
+  std::vector<CUfunction> functions(count);
+  if (api.module_enumerate_functions(functions.data(), count, module) != CUDA_SUCCESS) return;
+  for (CUfunction function : functions) {
+    result.code = api.func_load(function);
+    if (result.code == 0) continue;
+    char const* name = nullptr;
+    bool const named =
+        api.func_get_name != nullptr && api.func_get_name(&name, function) == CUDA_SUCCESS && name != nullptr;
+    result.function = named ? name : "(a function without a name)";
+    return;
+  }
+}
+
 }  // namespace detail
 
-/// Loads an image on one device of an initialised driver, and unloads it. The caller's current context is as before.
-/// Safe in several threads at once. cuModuleLoadDataEx is used since only that form gives the compiler's words.
+/// Loads an image and every function in it on one device of an initialised driver, and unloads it. What is damaged, or
+/// no GPU code, is refused without asking: some such images make driver 580 hang or crash (measured). The caller's
+/// current context is as before. Safe in several threads at once. cuModuleLoadDataEx is used since only that form gives
+/// the compiler's words.
 [[nodiscard]] inline LoadResult load_on(DriverApi const& api, LogicalIndex device, detail::PaddedImage const& image,
-                                        Contexts contexts = Contexts::release) {
+                                        LoadConditions const& conditions, LoadOptions const& options = {}) {
   LoadResult result;
   result.device = device;
-  detail::PrimaryContext const context{api, device, contexts};
+  result.verdict = judge_as_module(image.file(), conditions);
+  FileKind const kind = image.file().summary.kind;
+  bool const is_code = kind == FileKind::fatbin || kind == FileKind::cubin || kind == FileKind::ptx;
+  if (result.verdict.kind == VerdictKind::damaged || !is_code) {
+    result.kept_from_driver = true;
+    result.code = result.verdict.code.value_or(LoadResult::not_asked);
+    return result;
+  }
+  detail::PrimaryContext const context{api, device, options.contexts};
   result.code = context.code();
   result.no_context = result.code != 0;
   if (result.no_context) return result;
   constexpr std::uintptr_t log_size = 8192;
   result.log.assign(log_size, '\0');
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {&result.log[0], reinterpret_cast<void*>(log_size)};
   CUmodule module = nullptr;
-  result.code = api.module_load_data_ex(&module, image.data(), 2, options, values);
-  if (result.code == 0) (void)api.module_unload(module);
+  result.code = api.module_load_data_ex(&module, image.data(), 2, names, values);
+  if (result.code == 0) {
+    detail::load_functions(api, module, options, result);
+    (void)api.module_unload(module);
+  }
   result.log.resize(result.log.find('\0') == std::string::npos ? result.log.size() : result.log.find('\0'));
   result.log = std::string{detail::trim(result.log)};
   return result;
 }
 
-/// A failed load as a finding: which device, what the driver answered, and what to build or do.
-[[nodiscard]] inline Diagnostic explain(LoadResult const& result, Device const& device, std::string const& image_name) {
-  std::string const cc = to_string(device.compute_capability);
-  std::string const sm = std::to_string(device.compute_capability.sm());
-  std::string const where =
-      "logical GPU " + std::to_string(device.logical.value) + " (" + device.name + ", " + cc + ")";
+/// A failed load as a finding: which device, what the driver answered and why, and what to build or do.
+[[nodiscard]] inline Diagnostic explain(LoadResult const& result, Device const& device,
+                                        LoadConditions const& conditions, std::string const& image_name) {
+  std::string const where = "logical GPU " + std::to_string(device.logical.value) + " (" + device.name + ", " +
+                            to_string(device.compute_capability) + ")";
   Diagnostic finding;
-  finding.code = result.no_context ? "image.no_context" : "image.not_loadable";
+  finding.code = "image.not_loadable";
   finding.subject = image_name;
-  finding.what = result.no_context ? "no context could be made on " + where : "it does not load on " + where;
+  finding.what = "it does not load on " + where;
   ResultCode const* const row = find_result_code(result.code);
   finding.driver = describe_result(result.code) + (row == nullptr ? "" : ": " + std::string{row->meaning});
-  std::string const flag = "-gencode arch=compute_" + sm + ",code=sm_" + sm;
-  switch (result.code) {
-    case CUDA_ERROR_NO_BINARY_FOR_GPU:
-    case CUDA_ERROR_INVALID_PTX:
-    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-    case CUDA_ERROR_JIT_COMPILATION_DISABLED: finding.fix = "build with " + flag; break;
-    default: finding.fix = row == nullptr ? "" : std::string{row->fix};
+  finding.fix = row == nullptr ? "" : std::string{row->fix};
+  bool const foreseen = !result.verdict.loads() && (result.kept_from_driver || result.verdict.code == result.code);
+  if (result.no_context) {
+    finding.code = "image.no_context";
+    finding.what = "no context could be made on " + where;
+  } else if (!result.function.empty()) {
+    finding.code = "image.function_not_loadable";
+    finding.what = "its function '" + result.function + "' does not load on " + where;
+  } else if (foreseen) {
+    finding.what += ": " + reason_text(result.verdict, conditions);
+    finding.fix = fix_line(result.verdict, conditions);
+    if (result.verdict.reason == Reason::host_file)
+      finding.fix = "name GPU code, or use require_images for programs and libraries";
+  } else if (result.code == CUDA_ERROR_INVALID_PTX) {
+    finding.fix = "mend the PTX, or build with " + gencode_option(device.compute_capability);
   }
-  if (result.code == CUDA_ERROR_INVALID_PTX && !result.log.empty()) finding.fix = "mend the PTX, or build with " + flag;
+  if (result.kept_from_driver) {
+    finding.code = result.verdict.kind == VerdictKind::damaged ? "image.damaged" : finding.code;
+    finding.driver = result.code == LoadResult::not_asked
+                         ? "it was not asked: damaged code makes some drivers hang or crash (measured, driver 580)"
+                         : finding.driver + "; it was not asked";
+  }
   if (!result.log.empty()) finding.driver += "\n" + result.log;
   return finding;
 }

@@ -9,6 +9,7 @@
 #include <cuenv/load.hpp>
 #include <cuenv/machine.hpp>
 #include <cuenv/plan.hpp>
+#include <cuenv/program.hpp>
 #include <cuenv/report.hpp>
 #include <cuenv/result_code.hpp>
 #include <cuenv/settings.hpp>
@@ -146,35 +147,56 @@ class Session {
   /// The driver's entry points, for calls of the program's own.
   [[nodiscard]] DriverLibrary const& driver() const noexcept { return driver_; }
 
-  /// Loads an image file on every visible GPU, or on one, and says what each answered.
-  /// Throws FileError where the file cannot be read.
-  [[nodiscard]] std::vector<LoadResult> load_check(std::string const& path,
-                                                   Contexts contexts = Contexts::release) const {
-    return load_everywhere(detail::PaddedImage::from_file(path), contexts);
+  /// Loads an image file on every visible GPU, or on one, and says what each answered: every function is loaded as
+  /// well, and what is damaged is refused without asking the driver. Throws FileError where the file cannot be read.
+  [[nodiscard]] std::vector<LoadResult> load_check(std::string const& path, LoadOptions const& options = {}) const {
+    return load_everywhere(detail::PaddedImage::from_file(path), options);
   }
   [[nodiscard]] LoadResult load_check(std::string const& path, LogicalIndex device,
-                                      Contexts contexts = Contexts::release) const {
-    return load_on(driver_.api, existing(device), detail::PaddedImage::from_file(path), contexts);
+                                      LoadOptions const& options = {}) const {
+    return load_on_one(device, detail::PaddedImage::from_file(path), options);
   }
   /// The same for bytes: a fatbin, a cubin or PTX.
   [[nodiscard]] std::vector<LoadResult> load_check_bytes(std::string_view bytes,
-                                                         Contexts contexts = Contexts::release) const {
-    return load_everywhere(detail::PaddedImage{bytes}, contexts);
+                                                         LoadOptions const& options = {}) const {
+    return load_everywhere(detail::PaddedImage{bytes}, options);
   }
   [[nodiscard]] LoadResult load_check_bytes(std::string_view bytes, LogicalIndex device,
-                                            Contexts contexts = Contexts::release) const {
-    return load_on(driver_.api, existing(device), detail::PaddedImage{bytes}, contexts);
+                                            LoadOptions const& options = {}) const {
+    return load_on_one(device, detail::PaddedImage{bytes}, options);
   }
 
-  /// Returns when the image file loads on every visible GPU. Else throws ImageError, which says for each GPU why not
-  /// and what to build; FileError where the file cannot be read; with no visible GPU ImageError too.
-  void require_image(std::string const& path, Contexts contexts = Contexts::release) const {
-    require(path, load_check(path, contexts));
+  /// Returns when the image file loads on every visible GPU, and every function in it. Else throws ImageError, which
+  /// says for each GPU why not and what to build; FileError where the file cannot be read; with no visible GPU
+  /// ImageError too.
+  void require_image(std::string const& path, LoadOptions const& options = {}) const {
+    require(path, load_check(path, options));
   }
   /// The same for bytes; `name` is what the error calls them.
-  void require_image_bytes(std::string_view bytes, std::string const& name,
-                           Contexts contexts = Contexts::release) const {
-    require(name, load_check_bytes(bytes, contexts));
+  void require_image_bytes(std::string_view bytes, std::string const& name, LoadOptions const& options = {}) const {
+    require(name, load_check_bytes(bytes, options));
+  }
+
+  /// Reads the GPU code of this program and judges it for every visible GPU, without the driver and before any context.
+  /// The executable and the named libraries must serve every GPU with every module: else ImageError names each module
+  /// and the flag to add. Of the other loaded libraries the result says whether they serve; it is no error when one
+  /// does not, since large libraries carry code per target by design. With no visible GPU nothing is required. Throws
+  /// FileError where the executable or a named library cannot be read.
+  ProgramReport require_images(std::vector<std::string> const& libraries = {}) const {
+    ProgramReport report = judge_program(gpu_conditions(), libraries);
+    Diagnostics findings;
+    for (FileReport const& file : report.files) {
+      if (file.required) append(findings, file.findings);
+    }
+    if (has_error(findings)) throw ImageError{std::move(findings)};
+    return report;
+  }
+
+  /// What loading code depends on, for each visible GPU in logical order.
+  [[nodiscard]] std::vector<LoadConditions> gpu_conditions() const {
+    std::vector<LoadConditions> conditions;
+    for (Device const& device : devices()) conditions.push_back(conditions_of(device));
+    return conditions;
   }
 
  private:
@@ -280,6 +302,7 @@ class Session {
                            "update the driver: CUDA 11.4 or newer"}}};
     }
     detail::DeviceTexts const texts = detail::device_texts(environment);
+    switches_ = jit_switches(environment);
     int code = started ? 0 : static_cast<int>(driver_.api.init(0));
     (code == 0 ? detail::init_history().started_in_process : detail::init_history().failed_in_process) =
         detail::process_id();
@@ -331,25 +354,39 @@ class Session {
     report_.findings.push_back(std::move(finding));
   }
 
-  [[nodiscard]] LogicalIndex existing(LogicalIndex device) const {
-    if (map_.find(device) == nullptr) {
-      throw ImageError{{{Severity::error, "devices.no_such_logical", "logical GPU " + std::to_string(device.value), "",
+  [[nodiscard]] LoadConditions conditions_of(Device const& device) const noexcept {
+    LoadConditions conditions;
+    conditions.gpu = device.compute_capability;
+    if (report_.driver_cuda_version != 0) conditions.driver = CudaVersion::from_number(report_.driver_cuda_version);
+    conditions.switches = switches_;
+    return conditions;
+  }
+
+  [[nodiscard]] LoadResult load_on_one(LogicalIndex index, detail::PaddedImage const& image,
+                                       LoadOptions const& options) const {
+    Device const* const device = map_.find(index);
+    if (device == nullptr) {
+      throw ImageError{{{Severity::error, "devices.no_such_logical", "logical GPU " + std::to_string(index.value), "",
                          Diagnostic::no_offset, "this many devices are visible: " + std::to_string(devices().size()),
                          "", "use a logical index below that"}}};
     }
-    return device;
+    LoadResult result = load_on(driver_.api, index, image, conditions_of(*device), options);
+    if (options.progress != nullptr) options.progress(result, options.data);
+    return result;
   }
 
-  [[nodiscard]] std::vector<LoadResult> load_everywhere(detail::PaddedImage const& image, Contexts contexts) const {
+  [[nodiscard]] std::vector<LoadResult> load_everywhere(detail::PaddedImage const& image,
+                                                        LoadOptions const& options) const {
     std::vector<LoadResult> results;
-    for (Device const& device : devices()) results.push_back(load_on(driver_.api, device.logical, image, contexts));
+    for (Device const& device : devices()) results.push_back(load_on_one(device.logical, image, options));
     return results;
   }
 
   void require(std::string const& name, std::vector<LoadResult> const& results) const {
     Diagnostics findings;
     for (LoadResult const& result : results) {
-      if (!result.loads()) findings.push_back(explain(result, *map_.find(result.device), name));
+      Device const& device = *map_.find(result.device);
+      if (!result.loads()) findings.push_back(explain(result, device, conditions_of(device), name));
     }
     if (results.empty()) {
       findings.push_back({Severity::error, "image.no_device", name, "", Diagnostic::no_offset,
@@ -360,6 +397,7 @@ class Session {
 
   SessionOptions options_;
   DriverLibrary driver_;
+  JitSwitches switches_;
   DeviceMap map_;
   Report report_;
   std::optional<DriverError> absence_;

@@ -228,13 +228,13 @@ TEST_CASE("every code that a load can give has a sentence and an advice", "[load
        {1, 2, 46, 200, 209, 218, 221, 222, 223, 300, 301, 802, 803, 804, 805, 806, 807, 808, 809, 810, 999}) {
     INFO(code);
     result.code = code;
-    auto const finding = cuenv::explain(result, device, "kernels.fatbin");
+    auto const finding = cuenv::explain(result, device, {}, "kernels.fatbin");
     CHECK(finding.severity == cuenv::Severity::error);
     CHECK_THAT(finding.driver, ContainsSubstring(std::to_string(code) + " (") && ContainsSubstring("): "));
     CHECK_FALSE(finding.fix.empty());
   }
   result.code = 12345;
-  CHECK(cuenv::explain(result, device, "kernels.fatbin").driver == "12345");
+  CHECK(cuenv::explain(result, device, {}, "kernels.fatbin").driver == "12345");
 }
 
 // Contexts ------------------------------------------------------------------------------------------------------------

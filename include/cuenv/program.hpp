@@ -1,0 +1,285 @@
+#ifndef CUENV_PROGRAM_HPP
+#define CUENV_PROGRAM_HPP
+
+#include <cuenv/detail/text.hpp>
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/environment.hpp>
+#include <cuenv/error.hpp>
+#include <cuenv/image.hpp>
+#include <cuenv/inspect.hpp>
+#include <cuenv/judge.hpp>
+#include <cuenv/values.hpp>
+#include <cuenv/variables.hpp>
+#include <cuenv/verdict.hpp>
+#include <cuenv/verdict_text.hpp>
+#include <cuenv/version.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#ifdef _WIN32
+#include <cuenv/detail/windows.hpp>
+#else
+#include <link.h>
+#include <unistd.h>
+#endif
+
+// The GPU code of the running program, read from its files: no driver, no context.
+
+CUENV_NAMESPACE_BEGIN
+
+/// How far the modules of one file serve one GPU.
+enum class Service {
+  all,     ///< each module has code for it, or may have
+  partly,  ///< some have; large libraries carry modules per target by design
+  none,    ///< no module has
+  empty    ///< there is no module that needs to
+};
+
+[[nodiscard]] constexpr std::string_view to_string(Service service) noexcept {
+  constexpr std::string_view names[] = {"serves", "serves partly", "serves not at all", "has no GPU code"};
+  return names[static_cast<std::size_t>(service)];
+}
+
+/// The modules of one file, counted by their verdicts for one GPU.
+struct GpuService {
+  std::size_t native = 0;
+  /// Compiled by the driver at first use, if the compiler takes them.
+  std::size_t jit = 0;
+  std::size_t unknown = 0;
+  std::size_t incompatible = 0;
+  std::size_t damaged = 0;
+
+  [[nodiscard]] Service service() const noexcept {
+    std::size_t const good = native + jit + unknown;
+    std::size_t const bad = incompatible + damaged;
+    if (good + bad == 0) return Service::empty;
+    return bad == 0 ? Service::all : good == 0 ? Service::none : Service::partly;
+  }
+};
+
+/// One file of the program.
+struct FileReport {
+  std::string path;
+  /// True for the executable and the libraries that the caller named.
+  bool required = false;
+  /// For each GPU that was asked for, in that order.
+  std::vector<GpuService> gpus;
+  /// Errors for a required file's modules that do not serve; a warning for another library that serves a GPU not at
+  /// all.
+  Diagnostics findings;
+};
+
+/// The files of the program that hold GPU code, and what cannot be read.
+struct ProgramReport {
+  std::vector<FileReport> files;
+  /// Modules that the driver will compile at their first use, summed over files and GPUs.
+  std::size_t jit_modules = 0;
+  /// False where the environment keeps compiled code from being cached, so that this happens in each run.
+  bool jit_is_cached = true;
+  /// Notes.
+  Diagnostics findings;
+};
+
+/// The switches over the driver's compiler that an environment has.
+[[nodiscard]] inline JitSwitches jit_switches(Environment const& environment) {
+  auto const force_ptx = environment.get("CUDA_FORCE_PTX_JIT");
+  auto const force = environment.get("CUDA_FORCE_JIT");
+  auto const disable_ptx = environment.get("CUDA_DISABLE_PTX_JIT");
+  auto const disable = environment.get("CUDA_DISABLE_JIT");
+  return jit_switches(JitVariables{force_ptx, force, disable_ptx, disable});
+}
+
+namespace detail {
+
+/// The executable, under a name that stays good when the file was replaced or deleted meanwhile.
+[[nodiscard]] inline std::string own_file() {
+#ifdef _WIN32
+  return loaded_files_windows().front();
+#else
+  return "/proc/self/exe";
+#endif
+}
+
+}  // namespace detail
+
+/// The files of this process that can hold GPU code: the executable first, then the loaded libraries but the driver's
+/// own.
+[[nodiscard]] inline std::vector<std::string> loaded_files() {
+  std::vector<std::string> files;
+#ifdef _WIN32
+  files = detail::loaded_files_windows();
+#else
+  std::string program(4096, '\0');
+  ::ssize_t const length = ::readlink("/proc/self/exe", &program[0], program.size());
+  files.push_back(length > 0 ? program.substr(0, static_cast<std::size_t>(length)) : std::string{"/proc/self/exe"});
+  ::dl_iterate_phdr(
+      [](::dl_phdr_info* info, std::size_t, void* list) {
+        std::string_view const path =
+            info->dlpi_name == nullptr ? std::string_view{} : std::string_view{info->dlpi_name};
+        std::string_view const name = path.substr(path.rfind('/') + 1);
+        bool const is_drivers = detail::starts_with(name, "libcuda.so") || detail::starts_with(name, "libnvidia-");
+        if (path.find('/') != std::string_view::npos && !is_drivers) {
+          static_cast<std::vector<std::string>*>(list)->push_back(std::string{path});
+        }
+        return 0;
+      },
+      &files);
+#endif
+  return files;
+}
+
+namespace detail {
+
+/// Judges each module of a file for several GPUs while it is read: memory grows with the number of GPUs only.
+class ServiceVisitor {
+ public:
+  ServiceVisitor(FileReport& report, std::vector<LoadConditions> const& conditions)
+      : report_{report}, conditions_{conditions} {
+    report_.gpus.resize(conditions.size());
+  }
+
+  void begin_module(ImageModule const& module) {
+    device_link_ = module.device_link;
+    where_ = report_.path + (module.section.empty() ? "" : " " + module.section) +
+             (module.member.empty() ? "" : " (" + module.member + ")") + " at byte " + std::to_string(module.offset);
+    judges_.clear();
+    for (LoadConditions const& conditions : conditions_) judges_.emplace_back(module.kind, conditions);
+  }
+  void entry(ImageEntry const& entry) {
+    for (ModuleJudge& judge : judges_) judge.add(entry);
+  }
+  void end_module(Damage damage) {
+    if (device_link_) return;  // nvcc puts an empty one into every program that it links
+    for (std::size_t gpu = 0; gpu < judges_.size(); ++gpu) {
+      Verdict const verdict = judges_[gpu].verdict(damage);
+      GpuService& service = report_.gpus[gpu];
+      switch (verdict.kind) {
+        case VerdictKind::native: ++service.native; break;
+        case VerdictKind::jit: ++service.jit; break;
+        case VerdictKind::unknown: ++service.unknown; break;
+        case VerdictKind::incompatible: ++service.incompatible; break;
+        case VerdictKind::damaged: ++service.damaged; break;
+        case VerdictKind::nothing: break;
+      }
+      bool const bad = verdict.kind == VerdictKind::incompatible || verdict.kind == VerdictKind::damaged;
+      // The same for each like GPU is said once.
+      bool said = !report_.required || !bad;
+      for (std::size_t earlier = 0; earlier < gpu; ++earlier)
+        said = said || conditions_[earlier].gpu == conditions_[gpu].gpu;
+      if (said || report_.findings.size() >= most_findings) continue;
+      Diagnostic finding = to_diagnostic(verdict, conditions_[gpu], where_);
+      finding.what = "for " + to_string(conditions_[gpu].gpu) + ": " + finding.what;
+      report_.findings.push_back(std::move(finding));
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_findings = 64;  // a file with more is not read by people
+
+  FileReport& report_;
+  std::vector<LoadConditions> const& conditions_;
+  std::vector<ModuleJudge> judges_;
+  std::string where_;
+  bool device_link_ = false;
+};
+
+}  // namespace detail
+
+/// Judges one file's modules for each GPU; `shown` is what findings call it, the path where it is empty. Throws
+/// FileError where it cannot be read. Thread-safe.
+[[nodiscard]] inline FileReport judge_file(std::string const& path, std::vector<LoadConditions> const& gpus,
+                                           bool required, std::string const& shown = {}) {
+  FileReport report;
+  report.path = shown.empty() ? path : shown;
+  report.required = required;
+  detail::ServiceVisitor visitor{report, gpus};
+  (void)visit_images(path, visitor);
+  for (std::size_t gpu = 0; !required && gpu < gpus.size(); ++gpu) {
+    if (report.gpus[gpu].service() != Service::none) continue;
+    report.findings.push_back(
+        {Severity::warning, "program.library_serves_not_at_all", report.path, "", Diagnostic::no_offset,
+         "none of its " + std::to_string(report.gpus[gpu].incompatible + report.gpus[gpu].damaged) +
+             " modules has code for " + to_string(gpus[gpu].gpu),
+         "what it starts on such a GPU fails with 209",
+         "use a build of this library with " + gencode_option(gpus[gpu].gpu)});
+    break;
+  }
+  return report;
+}
+
+/// Whether code that the driver compiles is kept for the next run, by the environment: not whether the folder can be
+/// written, which is not looked at.
+[[nodiscard]] inline bool jit_is_cached(Environment const& environment) {
+  auto const disabled = environment.get("CUDA_CACHE_DISABLE");
+  auto const size = environment.get("CUDA_CACHE_MAXSIZE");
+  auto const path = environment.get("CUDA_CACHE_PATH");
+  if (disabled && detail::reads_as_on(*disabled)) return false;
+  if (size && detail::strtoull_base10(*size).value < 1024) return false;
+  return !path || detail::unusable_directory(*path).empty();
+}
+
+/// Judges the GPU code of this process for each GPU: the executable, the named libraries (which need not be loaded),
+/// and every other library that is loaded. Throws FileError where the executable or a named library cannot be read.
+[[nodiscard]] inline ProgramReport judge_program(std::vector<LoadConditions> const& gpus,
+                                                 std::vector<std::string> const& libraries = {},
+                                                 Environment const& environment = process_environment) {
+  ProgramReport program;
+  std::vector<std::string> paths = loaded_files();
+  std::size_t const executable = 0;
+  std::vector<bool> required(paths.size(), false);
+  required[executable] = true;
+  for (std::string const& library : libraries) {
+    bool loaded = false;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      // A name without a folder is a loaded library's.
+      bool const same =
+          paths[i] == library || (library.find('/') == std::string::npos && detail::ends_with(paths[i], "/" + library));
+      if (same) required[i] = loaded = true;
+    }
+    if (loaded) continue;
+    paths.push_back(library);
+    required.push_back(true);
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    try {
+      FileReport report = judge_file(i == executable ? detail::own_file() : paths[i], gpus, required[i], paths[i]);
+      bool holds_code = report.required;
+      for (GpuService const& gpu : report.gpus) {
+        holds_code = holds_code || gpu.service() != Service::empty;
+        program.jit_modules += gpu.jit;
+      }
+      if (holds_code) program.files.push_back(std::move(report));
+    } catch (FileError const& error) {
+      if (required[i]) throw;
+      for (Diagnostic note : error.diagnostics()) {  // deleted or replaced since it was loaded, say
+        note.severity = Severity::note;
+        program.findings.push_back(std::move(note));
+      }
+    }
+  }
+  program.jit_is_cached = jit_is_cached(environment);
+  if (program.jit_modules > 0) {
+    program.findings.push_back(
+        {program.jit_is_cached ? Severity::note : Severity::warning, "program.jit", "GPU code", "",
+         Diagnostic::no_offset,
+         std::to_string(program.jit_modules) + " modules will be compiled at their first use" +
+             (program.jit_is_cached ? "" : ", and in each run anew, since nothing is cached"),
+         "",
+         program.jit_is_cached
+             ? ""
+             : "remove CUDA_CACHE_DISABLE, CUDA_CACHE_MAXSIZE and CUDA_CACHE_PATH, or build machine code"});
+  }
+  return program;
+}
+
+/// All GPU code that this program's executable carries. Throws FileError where it cannot be read.
+[[nodiscard]] inline ImageFile own_images(InspectOptions options = {}) { return inspect(detail::own_file(), options); }
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_PROGRAM_HPP
