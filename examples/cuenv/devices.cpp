@@ -46,7 +46,8 @@ std::string devices_text(Json const& document, cuenv::VisibilityVariables const&
       text += std::string(heading.find("pci"), ' ') + cell(device["uuid"]) + "\n";
     }
   }
-  if (!findings.empty()) text += "\n" + to_string(findings) + "\n";
+  if (!findings.empty()) text += "\n";
+  for (cuenv::Diagnostic const& finding : findings) text += labelled(finding, Subject::named);
   return text;
 }
 

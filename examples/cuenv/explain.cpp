@@ -47,7 +47,7 @@ std::string explanation_text(cuenv::Explanation const& explanation) {
     text += labelled("read", with(std::string{to_string(info.read)}, info.read_evidence));
     text += labelled("purpose", info.purpose);
   }
-  for (cuenv::Diagnostic const& finding : explanation.findings) text += labelled(finding);
+  for (cuenv::Diagnostic const& finding : explanation.findings) text += labelled(finding, Subject::omitted);
   return text;
 }
 

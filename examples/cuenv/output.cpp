@@ -32,9 +32,13 @@ std::string labelled(std::string_view label, std::string_view text) {
   return result + line + "\n";
 }
 
-std::string labelled(cuenv::Diagnostic const& finding) {
+std::string labelled(cuenv::Diagnostic const& finding, Subject subject) {
   std::string what = cuenv::detail::printable(finding.what);
-  if (finding.offset != cuenv::Diagnostic::no_offset) what = "at byte " + std::to_string(finding.offset) + ": " + what;
+  std::string place = subject == Subject::named ? cuenv::detail::printable(finding.subject) : std::string{};
+  if (finding.offset != cuenv::Diagnostic::no_offset) {
+    place += (place.empty() ? "at byte " : " at byte ") + std::to_string(finding.offset);
+  }
+  if (!place.empty()) what = place + ": " + what;
   std::string text = labelled(to_string(finding.severity), what);
   if (!finding.driver.empty()) text += labelled("  driver", cuenv::detail::printable(finding.driver));
   if (!finding.fix.empty()) text += labelled("  fix", cuenv::detail::printable(finding.fix));

@@ -15,8 +15,9 @@ using Json = nlohmann::ordered_json;
 
 /// "  label       text", the text wrapped at blanks to 80 columns and indented under itself.
 std::string labelled(std::string_view label, std::string_view text);
-/// A finding in that form.
-std::string labelled(cuenv::Diagnostic const& finding);
+/// A finding in that form; its subject is named where the lines above do not name it.
+enum class Subject { omitted, named };
+std::string labelled(cuenv::Diagnostic const& finding, Subject subject);
 /// Rows with their columns aligned, as text with a newline after each row.
 std::string aligned(std::vector<std::vector<std::string>> const& rows);
 /// The document as text, with a newline at its end.

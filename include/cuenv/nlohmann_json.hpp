@@ -235,6 +235,7 @@ template <class Json>
 template <class Json>
 void to_json(Json& json, PlannedVariable const& variable) {
   json = detail::variable_json<Json>(variable.name, variable.found, variable.wanted, variable.outcome);
+  json["set_by_this_process"] = variable.set_by_this_process;
 }
 
 template <class Json>
@@ -264,6 +265,8 @@ void to_json(Json& json, Report const& report) {
   if (!report.driver_path.empty()) put_text(json, "driver_path", std::string_view{report.driver_path});
   json["simulated_root"] = nullptr;
   if (!report.simulated_root.empty()) put_text(json, "simulated_root", std::string_view{report.simulated_root});
+  json["absence"] = nullptr;
+  if (!report.absence.empty()) put_text(json, "absence", std::string_view{report.absence});
   json["machine_source"] = std::string{to_string(report.machine_source)};
   json["findings"] = detail::array_of<Json>(report.findings);
 }

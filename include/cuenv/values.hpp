@@ -140,10 +140,8 @@ template <Evidence evidence>
 
 template <int low, int high>
 [[nodiscard]] std::optional<int> parse_integer(std::string_view name, std::string_view text, Diagnostics& problems) {
-  auto const number = parse_decimal(text);
-  if (number && *number >= static_cast<std::uint64_t>(low) && *number <= static_cast<std::uint64_t>(high)) {
-    return static_cast<int>(*number);
-  }
+  auto const number = parse_decimal(text, static_cast<std::uint64_t>(high));
+  if (number && static_cast<int>(*number) >= low) return static_cast<int>(*number);
   bool const all_digits = is_all_digits(text);  // it may be past 64 bits
   std::string const range = std::to_string(low) + " to " + std::to_string(high);
   refuse_value(problems, all_digits ? "value.out_of_range" : "value.not_a_number", name, text, end_of_digits(text),

@@ -71,7 +71,7 @@ TEST_CASE("a plan, an explanation and a device are objects", "[json]") {
   cuenv::Plan plan;
   plan.variables.push_back({"CUDA_VISIBLE_DEVICES", std::nullopt, "0", cuenv::Outcome::applied});
   CHECK(Json(plan) == Json::parse(R"({"variables": [{"name": "CUDA_VISIBLE_DEVICES", "found": null, "wanted": "0",
-    "outcome": "applied"}], "findings": []})"));
+    "outcome": "applied", "set_by_this_process": false}], "findings": []})"));
 
   auto const explained = cuenv::explain_variables({{"CUDA_LAUNCH_BLOCKING", "true"}}, two_h200());
   REQUIRE(explained.size() == 1);

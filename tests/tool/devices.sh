@@ -18,6 +18,8 @@ PCI_BUS_ID
 1" "$(at /visible /order /devices/0/physical)"
 CUDA_DEVICE_ORDER=pci call 1 devices --topology "$h200" --json
 same "an invalid order" "101" "$(at /cuInit)"
+call 1 devices --topology "$h200" --visible 0,GPU-c07e88d2-91ab-4f3c-a5d0-7e6f5d4c3b2a,9
+same "nothing is wider than 80 columns" "" "$(awk 'length > 80' "$work/out")"
 CUDA_VISIBLE_DEVICES=7 call 0 devices --topology "$h200" --visible 0
 has "text" "GPU-5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5b" "$out"
 

@@ -6,6 +6,7 @@ find_program(CUENV_SH sh REQUIRED)
 add_executable(json_at tool/json_at.cpp)
 target_link_libraries(json_at PRIVATE cuenv_tool_headers cuenv_warnings)
 target_compile_features(json_at PRIVATE cxx_std_17)
+target_link_libraries(unit_tests PRIVATE cuenv_tool_headers)
 
 set(tool_environment
   "CUENV=set:$<TARGET_FILE:cuenv_tool>"
