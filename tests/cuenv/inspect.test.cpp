@@ -222,6 +222,24 @@ TEST_CASE("packed code must begin like what it is said to be", "[inspect][robust
             .kind == VerdictKind::damaged);
 }
 
+TEST_CASE("PTX may stand behind a long comment", "[inspect]") {
+  std::string const license = "/* " + std::string(6000, '*') + " */\n";
+  CHECK(on_h200(license + ptx("8.0", "sm_90")).kind == VerdictKind::jit);
+  CHECK(on_h200(license + ptx("9.0", "sm_100")).reason == Reason::ptx_above_gpu);
+  auto const in_fatbin = [&](std::string const& text, std::uint64_t flags) {
+    std::string const payload = flags == 0 ? text + '\0' : lz4_literals(text);
+    return look(container(entry(1, 90, payload, flags, flags == 0 ? 0 : text.size()))).modules.at(0);
+  };
+  ImageModule const plain = in_fatbin(license + ptx("8.1", "sm_90"), 0);
+  CHECK(plain.damage == Damage::none);
+  CHECK(plain.entries.at(0).head == PtxHead::good);
+  CHECK(plain.entries.at(0).ptx == PtxVersion{8, 1});
+  ImageModule const packed = in_fatbin(license + ptx("8.1", "sm_90"), flag_lz4);
+  CHECK(packed.damage == Damage::none);
+  CHECK(packed.entries.at(0).head == PtxHead::unfinished);
+  CHECK(in_fatbin(license, 0).damage == Damage::payload);
+}
+
 TEST_CASE("headers of an ELF file that lie are damage of the file", "[inspect][robustness]") {
   std::string const good = elf({{".nv_fatbin", two_entries}});
   CHECK(look(good).summary.damage == Damage::none);

@@ -193,7 +193,8 @@ class ImageWalk {
   /// Tells of the cubin at `at`, where there is one that is whole, and returns its size; otherwise 0.
   std::uint64_t cubin_at(ByteRange range, std::uint64_t at) {
     ElfHeader const elf = read_elf_header(range.look(at, ElfHeader::size));
-    if (!elf.is_elf || elf.machine != ElfHeader::machine_cuda || elf.section_header_count > section_budget_) return 0;
+    bool const affordable = elf.section_header_count != 0 && elf.section_header_count <= section_budget_;
+    if (!elf.is_elf || elf.machine != ElfHeader::machine_cuda || !affordable) return 0;
     LoneCubin const cubin = read_lone_cubin(range.part(at, range.size() - at));
     if (cubin.damage != Damage::none) {
       section_budget_ -= elf.section_header_count;
