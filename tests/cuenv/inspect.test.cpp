@@ -204,6 +204,17 @@ TEST_CASE("sizes that lie are damage, and end the walk", "[inspect][robustness]"
   CHECK(on_h200(patched(packed, 16 + 0x10, u32(0xffff))).kind == VerdictKind::damaged);
 }
 
+TEST_CASE("a container smaller than its own header does not hold up the walk", "[inspect][robustness]") {
+  for (unsigned header_size = 0; header_size < 16; ++header_size) {
+    for (unsigned body_size : {0U, 1U, 8U, 15U}) {
+      CAPTURE(header_size, body_size);
+      std::string const tiny = u32(0xba55ed50) + u16(1) + u16(header_size) + u64(body_size);
+      CHECK(on_h200(tiny + std::string(16, '\0')).kind == VerdictKind::damaged);
+      CHECK(look(tiny + two_entries).modules.size() == 2);
+    }
+  }
+}
+
 TEST_CASE("packed code must begin like what it is said to be", "[inspect][robustness]") {
   std::string const text = ptx("8.0", "sm_90");
   auto const verdict = [](std::string const& payload, std::uint64_t flags, std::size_t size) {
