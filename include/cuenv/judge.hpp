@@ -50,7 +50,8 @@ class ModuleJudge {
     if (count_ == 0) return refusal(VerdictKind::nothing, Reason::no_entries, {}, load_code::no_binary_for_gpu);
     switch (miss_reason_) {
       case Reason::unknown_kind:
-        return refusal(VerdictKind::unknown, miss_reason_, miss_, as_measured(load_code::no_binary_for_gpu));
+        return refusal(VerdictKind::unknown, miss_reason_, miss_,
+                       kind_ == ModuleKind::fatbin ? as_measured(load_code::no_binary_for_gpu) : std::nullopt);
       case Reason::unknown_family:
       case Reason::integrated_gpu: return refusal(VerdictKind::unknown, miss_reason_, miss_, std::nullopt);
       default: return refusal(VerdictKind::incompatible, miss_reason_, miss_, load_code::no_binary_for_gpu);
@@ -71,7 +72,9 @@ class ModuleJudge {
 
   constexpr void add_cubin(Candidate const& candidate) noexcept {
     Fit const fit = fit_of_cubin(candidate.entry.target, conditions_.gpu);
-    if (fit != Fit::yes) {
+    if (kind_ == ModuleKind::cubin && candidate.entry.target.sm == 0) {
+      miss(candidate, Reason::unknown_kind);
+    } else if (fit != Fit::yes) {
       miss(candidate, reason_of(fit));
     } else if (kind_ == ModuleKind::fatbin && conditions_.switches.force_jit) {
       miss(candidate, Reason::cubins_passed_over);

@@ -204,6 +204,17 @@ TEST_CASE("sizes that lie are damage, and end the walk", "[inspect][robustness]"
   CHECK(on_h200(patched(packed, 16 + 0x10, u32(0xffff))).kind == VerdictKind::damaged);
 }
 
+TEST_CASE("a container smaller than its own header does not hold up the walk", "[inspect][robustness]") {
+  for (unsigned header_size = 0; header_size < 16; ++header_size) {
+    for (unsigned body_size : {0U, 1U, 8U, 15U}) {
+      CAPTURE(header_size, body_size);
+      std::string const tiny = u32(0xba55ed50) + u16(1) + u16(header_size) + u64(body_size);
+      CHECK(on_h200(tiny + std::string(16, '\0')).kind == VerdictKind::damaged);
+      CHECK(look(tiny + two_entries).modules.size() == 2);
+    }
+  }
+}
+
 TEST_CASE("packed code must begin like what it is said to be", "[inspect][robustness]") {
   std::string const text = ptx("8.0", "sm_90");
   auto const verdict = [](std::string const& payload, std::uint64_t flags, std::size_t size) {
@@ -220,6 +231,24 @@ TEST_CASE("packed code must begin like what it is said to be", "[inspect][robust
   CHECK(verdict(lz4_literals("text"), flag_lz4, 4) == VerdictKind::damaged);
   CHECK(on_h200(container(entry(2, 90, "not a cubin at all, but long enough for a header of an ELF file, is it not?")))
             .kind == VerdictKind::damaged);
+}
+
+TEST_CASE("PTX may stand behind a long comment", "[inspect]") {
+  std::string const license = "/* " + std::string(6000, '*') + " */\n";
+  CHECK(on_h200(license + ptx("8.0", "sm_90")).kind == VerdictKind::jit);
+  CHECK(on_h200(license + ptx("9.0", "sm_100")).reason == Reason::ptx_above_gpu);
+  auto const in_fatbin = [&](std::string const& text, std::uint64_t flags) {
+    std::string const payload = flags == 0 ? text + '\0' : lz4_literals(text);
+    return look(container(entry(1, 90, payload, flags, flags == 0 ? 0 : text.size()))).modules.at(0);
+  };
+  ImageModule const plain = in_fatbin(license + ptx("8.1", "sm_90"), 0);
+  CHECK(plain.damage == Damage::none);
+  CHECK(plain.entries.at(0).head == PtxHead::good);
+  CHECK(plain.entries.at(0).ptx == PtxVersion{8, 1});
+  ImageModule const packed = in_fatbin(license + ptx("8.1", "sm_90"), flag_lz4);
+  CHECK(packed.damage == Damage::none);
+  CHECK(packed.entries.at(0).head == PtxHead::unfinished);
+  CHECK(in_fatbin(license, 0).damage == Damage::payload);
 }
 
 TEST_CASE("headers of an ELF file that lie are damage of the file", "[inspect][robustness]") {

@@ -185,6 +185,10 @@ TEST_CASE("what is not understood is unknown, and certain only for the drivers t
   CHECK(fatbin_verdict(entry(0x40, 90, "?")).code == 209);
   CHECK_FALSE(fatbin_verdict(entry(0x40, 90, "?"), with_driver(13010)).code);
   CHECK(fatbin_verdict(cubin_entry(130, flag_f), on(131)).kind == VerdictKind::unknown);
+  std::string const later_cubin = patched(cubin(90), 7, "\x42");
+  CHECK(verdict(later_cubin).kind == VerdictKind::unknown);
+  CHECK_FALSE(verdict(later_cubin).code);
+  CHECK(fatbin_verdict(entry(2, 90, later_cubin)).kind == VerdictKind::native);
 }
 
 TEST_CASE("the same visit judges without a list", "[judge]") {

@@ -57,15 +57,17 @@ struct ElfHeader {
   return count == 0 || (offset <= size && row != 0 && count <= (size - offset) / row);
 }
 
-/// What a cubin's ELF header says of its target. EI_OSABI alone chooses between the two layouts of e_flags (measured,
-/// driver 580: an ABI version of 7 in a newer file changes nothing, an older OSABI in a newer file does).
+/// EI_OSABI of a cubin, which alone chooses between two layouts of e_flags (measured, driver 580: an ABI version of 7
+/// in a newer file changes nothing, an older OSABI in a newer file does).
+inline constexpr std::uint8_t older_cubin = 0x33;  // toolkits up to 12.9, for GPUs before 10.0
+inline constexpr std::uint8_t newer_cubin = 0x41;
+
+/// What a cubin's ELF header says of its target; nothing where its layout is not known.
 [[nodiscard]] constexpr Target cubin_target(ElfHeader const& elf) noexcept {
-  constexpr std::uint8_t older = 0x33;  // toolkits up to 12.9, for GPUs before 10.0
-  constexpr std::uint8_t newer = 0x41;
-  if (elf.os_abi == older) {
+  if (elf.os_abi == older_cubin) {
     return {static_cast<int>(elf.flags & 0xff), (elf.flags & 0x800) != 0 ? 'a' : '\0'};
   }
-  if (elf.os_abi == newer) {
+  if (elf.os_abi == newer_cubin) {
     return {static_cast<int>((elf.flags >> 8) & 0xff), (elf.flags & 0x8) != 0 ? 'a' : '\0'};
   }
   return {};
@@ -74,11 +76,12 @@ struct ElfHeader {
 /// What is wrong with a cubin of `size` bytes, as far as its header shows.
 [[nodiscard]] constexpr Damage cubin_header_damage(ElfHeader const& elf, std::uint64_t size) noexcept {
   if (!elf.is_elf || !elf.little_endian_64 || elf.machine != ElfHeader::machine_cuda) return Damage::payload;
-  if (cubin_target(elf).sm == 0) return Damage::header;
-  if (elf.section_header_count != 0 && elf.section_header_size != 64) return Damage::header;
+  bool const known = elf.os_abi == older_cubin || elf.os_abi == newer_cubin;
+  if (known && cubin_target(elf).sm == 0) return Damage::header;
+  if (elf.section_headers == 0 || elf.section_header_size != 64) return Damage::header;
   if (elf.program_header_count != 0 && elf.program_header_size != 56) return Damage::header;
-  if (elf.section_header_count == 0 || elf.name_section >= elf.section_header_count) return Damage::header;
-  if (!table_fits(elf.section_headers, 64, elf.section_header_count, size)) return Damage::cut;
+  std::uint64_t const sections = elf.section_header_count != 0 ? elf.section_header_count : 1;
+  if (!table_fits(elf.section_headers, 64, sections, size)) return Damage::cut;
   if (!table_fits(elf.program_headers, 56, elf.program_header_count, size)) return Damage::cut;
   return Damage::none;
 }
@@ -146,10 +149,18 @@ struct LoneCubin {
       cubin.size = offset + size;
     }
   };
-  reach(elf.section_headers, std::uint64_t{64} * elf.section_header_count);
+  // With 65,280 sections and more, the first header holds the numbers that do not fit.
+  Bytes const numbers = range.look(elf.section_headers, 64);
+  std::uint64_t const sections = elf.section_header_count != 0 ? elf.section_header_count : numbers.u64(32);
+  std::uint64_t const names = elf.name_section != 0xffff ? elf.name_section : numbers.u32(40);
+  if (names >= sections || !table_fits(elf.section_headers, 64, sections, range.size())) {
+    cubin.damage = names >= sections ? Damage::header : Damage::cut;
+    return cubin;
+  }
+  reach(elf.section_headers, 64 * sections);
   reach(elf.program_headers, std::uint64_t{56} * elf.program_header_count);
-  for (std::uint32_t i = 0; i < elf.section_header_count; ++i) {
-    Bytes const section = range.look(elf.section_headers + std::uint64_t{64} * i, 64);
+  for (std::uint64_t i = 0; i < sections; ++i) {
+    Bytes const section = range.look(elf.section_headers + 64 * i, 64);
     if (section.size() < 64) {
       cubin.damage = Damage::unreadable;
       return cubin;

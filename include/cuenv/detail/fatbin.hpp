@@ -5,6 +5,7 @@
 #include <cuenv/detail/cubin.hpp>
 #include <cuenv/detail/packed.hpp>
 #include <cuenv/detail/ptx.hpp>
+#include <cuenv/detail/search.hpp>
 #include <cuenv/image.hpp>
 
 #include <cstddef>
@@ -117,7 +118,7 @@ inline void look_into_ptx(ImageEntry& image, std::string_view head, bool whole) 
   }
   image.head = text.head;
   image.inner = text.target;
-  if (text.head != PtxHead::bad_version) image.ptx = text.version;
+  if (text.version != PtxVersion{}) image.ptx = text.version;
 }
 
 /// Compares an entry's code with its header, as far as its first bytes show. `range` is the code, padding included.
@@ -145,8 +146,14 @@ inline void look_into_entry(FatbinEntry& entry, ByteRange range) {
   }
   if (is_cubin) {
     look_into_cubin(image, head);
-  } else {
-    look_into_ptx(image, head.text(), whole);
+    return;
+  }
+  look_into_ptx(image, head.text(), whole);
+  if (image.head == PtxHead::unfinished && image.compression == Compression::none) {  // behind a long comment
+    ByteRange const text = range.part(0, entry.packed_size);
+    std::uint64_t const begin = find_text_begin(text);
+    Bytes const later = text.look(begin, ByteReader::window_size);
+    look_into_ptx(image, later.text(), later.size() == text.size() - begin);
   }
 }
 

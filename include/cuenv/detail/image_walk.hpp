@@ -193,7 +193,8 @@ class ImageWalk {
   /// Tells of the cubin at `at`, where there is one that is whole, and returns its size; otherwise 0.
   std::uint64_t cubin_at(ByteRange range, std::uint64_t at) {
     ElfHeader const elf = read_elf_header(range.look(at, ElfHeader::size));
-    if (!elf.is_elf || elf.machine != ElfHeader::machine_cuda || elf.section_header_count > section_budget_) return 0;
+    bool const affordable = elf.section_header_count != 0 && elf.section_header_count <= section_budget_;
+    if (!elf.is_elf || elf.machine != ElfHeader::machine_cuda || !affordable) return 0;
     LoneCubin const cubin = read_lone_cubin(range.part(at, range.size() - at));
     if (cubin.damage != Damage::none) {
       section_budget_ -= elf.section_header_count;
@@ -223,11 +224,13 @@ class ImageWalk {
       visitor_.end_module(Damage::none);
       return {at + FatbinHeader::size, false};
     }
-    Damage damage = !whole ? Damage::cut : header.header_size < FatbinHeader::size ? Damage::header : Damage::none;
-    std::size_t const first = header.header_size < FatbinHeader::size ? FatbinHeader::size : header.header_size;
+    bool const header_lies = header.header_size < FatbinHeader::size;
+    Damage damage = !whole ? Damage::cut : header_lies ? Damage::header : Damage::none;
+    // At least the header is behind us then, so that every walk ends.
+    std::uint64_t const first = header_lies ? FatbinHeader::size : header.header_size;
     std::uint64_t const done = walk_entries(range.part(at, size), first, damage);
     visitor_.end_module(damage);
-    return {(at + done + 7) & ~std::uint64_t{7}, whole && done == size};
+    return {(at + done + 7) & ~std::uint64_t{7}, whole && !header_lies && done == size};
   }
 
   /// Tells of the entries from `at` on, keeps the first damage, and returns where the entries end or stop to make
@@ -259,7 +262,7 @@ class ImageWalk {
       if (!fits) return at;
       at += entry.header_size + image.stored;
     }
-    return container.size();
+    return at;
   }
 
   Visitor& visitor_;

@@ -12,7 +12,8 @@ namespace detail {
 
 /// The head of a PTX text: what stands before its first declaration.
 struct PtxText {
-  /// False where the first thing in the text is no .version: for a driver that is no PTX at all (measured, 580).
+  /// False where the first thing in the text is no .version: for a driver that is no PTX at all (measured, 580). True
+  /// also where nothing but comments was seen of a longer text.
   bool is_ptx = false;
   PtxHead head = PtxHead::unfinished;
   PtxVersion version;
@@ -114,25 +115,27 @@ class PtxLexer {
 [[nodiscard]] constexpr PtxText read_ptx_head(std::string_view bytes, bool whole) noexcept {
   PtxText text;
   PtxLexer lexer{bytes, whole};
+  // What touches the end of the bytes may go on behind it, so nothing is concluded from it.
+  auto const ended = [&](PtxHead head) {
+    text.head = lexer.ran_out() ? PtxHead::unfinished : head;
+    if (text.head == PtxHead::unfinished) text.target = {};
+    return text;
+  };
+
   lexer.skip_blanks_and_comments();
-  if (lexer.word() != ".version") return text;
-  text.is_ptx = true;
-  text.head = PtxHead::bad_version;
+  text.is_ptx = lexer.word() == ".version" || lexer.ran_out();
+  if (!text.is_ptx || lexer.ran_out()) return text;
   lexer.skip_line_blanks();
   auto const first = parse_decimal(lexer.digits(), 9999);
-  if (!first || !lexer.take('.')) return text;
+  if (!first || !lexer.take('.')) return ended(PtxHead::bad_version);
   auto const second = parse_decimal(lexer.digits(), 9999);
-  if (!second) return text;
+  if (!second || lexer.ran_out()) return ended(PtxHead::bad_version);
   text.version = {static_cast<int>(*first), static_cast<int>(*second)};
 
   for (;;) {
     lexer.skip_blanks_and_comments();
     std::string_view const directive = lexer.word();
-    if (lexer.ran_out()) {
-      text.head = PtxHead::unfinished;
-      return text;
-    }
-    if (directive == ".target") {
+    if (directive == ".target" && !lexer.ran_out()) {
       do {
         lexer.skip_blanks_and_comments();
         Target const target = parse_ptx_target(lexer.word());
@@ -141,18 +144,10 @@ class PtxLexer {
       } while (lexer.take(','));
       continue;
     }
-    if (text.target.sm == 0) {
-      text.head = PtxHead::no_target;
-      return text;
-    }
-    if (directive != ".address_size") {
-      text.head = PtxHead::bits_32;
-      return text;
-    }
+    if (text.target.sm == 0) return ended(PtxHead::no_target);
+    if (directive != ".address_size") return ended(PtxHead::bits_32);
     lexer.skip_blanks_and_comments();
-    std::string_view const bits = lexer.digits();
-    text.head = lexer.ran_out() ? PtxHead::unfinished : bits == "64" ? PtxHead::good : PtxHead::bits_32;
-    return text;
+    return ended(lexer.digits() == "64" ? PtxHead::good : PtxHead::bits_32);
   }
 }
 

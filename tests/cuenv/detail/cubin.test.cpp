@@ -31,7 +31,9 @@ TEST_CASE("a cubin tells its target in two layouts", "[cubin]") {
   CHECK(read(elf({}, {190, 0x41, 7, 0x06005a04})).target == Target{90, 0});
   CHECK(read(elf({}, {190, 0x33, 8, 0x06005a04})).target == Target{4, 'a'});
   CHECK(read(elf({}, {190, 0x41, 8, 0})).damage == Damage::header);
-  CHECK(read(elf({}, {190, 0x00, 8, 0x06005a04})).damage == Damage::header);
+  // A layout to come is not known, and no damage.
+  CHECK(read(elf({}, {190, 0x42, 9, 0x06005a04})).target == Target{});
+  CHECK(read(elf({}, {190, 0x42, 9, 0x06005a04})).damage == Damage::none);
 }
 
 TEST_CASE("sections tell the a and the f of a newer cubin", "[cubin]") {
@@ -51,6 +53,15 @@ TEST_CASE("a cubin ends where its last part ends", "[cubin]") {
   CHECK(read(bytes + "more").size == bytes.size());
   CHECK(read(bytes + "more").damage == Damage::none);
   CHECK(read(bytes.substr(0, bytes.size() - 1)).damage == Damage::cut);
+}
+
+TEST_CASE("a cubin of 65,280 sections and more", "[cubin]") {
+  std::string const good = cubin(90, false, {{".text", "code"}});
+  std::size_t const headers = good.size() - 3 * 64;
+  std::string const many = patched(patched(good, 60, u16(0)), headers + 32, u64(3));
+  CHECK(read(many).damage == Damage::none);
+  CHECK(read(patched(many, 62, u16(0xffff))).damage == Damage::none);
+  CHECK(read(patched(many, headers + 32, u64(~std::uint64_t{0}))).damage == Damage::cut);
 }
 
 TEST_CASE("headers of a cubin that lie", "[cubin]") {

@@ -80,4 +80,13 @@ TEST_CASE("a part of a text is not judged beyond its end", "[ptx]") {
     CHECK(read_ptx_head(std::string_view{text}.substr(0, length), false).head == PtxHead::unfinished);
   }
   CHECK(read_ptx_head(text, false).head == PtxHead::good);
+  for (std::size_t length = 0; length < text.find("8.0") + 3; ++length) {
+    CAPTURE(length);
+    PtxText const head = read_ptx_head(std::string_view{text}.substr(0, length), false);
+    CHECK(head.is_ptx);
+    CHECK(head.head == PtxHead::unfinished);
+    CHECK(head.version == PtxVersion{});
+  }
+  CHECK(read_ptx_head("// a comment that goes on", false).is_ptx);
+  CHECK_FALSE(read_ptx_head("hello ", false).is_ptx);
 }
