@@ -13,10 +13,12 @@
 #include <cuenv/explain_visibility.hpp>
 #include <cuenv/gpu.hpp>
 #include <cuenv/load.hpp>
+#include <cuenv/local_rank.hpp>
 #include <cuenv/machine.hpp>
 #include <cuenv/names.hpp>
 #include <cuenv/nvml.hpp>
 #include <cuenv/plan.hpp>
+#include <cuenv/rank_devices.hpp>
 #include <cuenv/report.hpp>
 #include <cuenv/result_code.hpp>
 #include <cuenv/session.hpp>
