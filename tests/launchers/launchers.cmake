@@ -17,9 +17,12 @@ add_custom_command(OUTPUT ${launchers_root}/machine.txt
 add_custom_target(cuenv_launchers_root ALL DEPENDS ${launchers_root}/machine.txt)
 
 # The launchers as they are called in a test: as root, on a machine of any number of cores, without a remote shell.
+# torchrun reads its options with underscores in every version, and with hyphens from PyTorch 2.0; the one of Debian 12
+# fails unless it copies the output to a file.
 set(open_mpi ${CUENV_OPEN_MPI} --allow-run-as-root --oversubscribe --bind-to none --mca plm isolated)
 set(hydra ${CUENV_HYDRA} -launcher fork)
-set(torchrun ${CUENV_TORCHRUN} --no-python --standalone)
+set(torchrun ${CUENV_TORCHRUN} --no_python --standalone --redirects 1 --tee 1
+  --log_dir ${CMAKE_CURRENT_BINARY_DIR}/launchers/torchrun)
 set(slurm ${launchers_dir}/with_slurm.sh)
 
 # cuenv_launcher_test("sentence" EXPECTED TEXT COMMAND...): on the described node. See expect_ranks.sh.
@@ -58,9 +61,9 @@ cuenv_launcher_test("MPICH, ranks that are bound" ${reversed} "${kept}"
   ${hydra} -n 4 ${bind_reversed} $<TARGET_FILE:rank_program>)
 
 cuenv_launcher_test("torchrun, a GPU for each rank" ${in_order} "by the word of torchrun"
-  ${torchrun} --nproc-per-node=4 $<TARGET_FILE:rank_program>)
+  ${torchrun} --nproc_per_node=4 $<TARGET_FILE:rank_program>)
 cuenv_launcher_test("torchrun, ranks that are bound" ${reversed} "${kept}"
-  ${torchrun} --nproc-per-node=4 ${bind_reversed} $<TARGET_FILE:rank_program>)
+  ${torchrun} --nproc_per_node=4 ${bind_reversed} $<TARGET_FILE:rank_program>)
 
 cuenv_launcher_test("Slurm, a GPU for each rank" ${in_order} "by the word of Slurm"
   ${slurm} srun -n 4 $<TARGET_FILE:rank_program>)
@@ -75,4 +78,4 @@ cuenv_launcher_test("Open MPI in a step of Slurm" "0:0 1:1" "Slurm says that thi
 
 cuenv_launcher_gpu_test(mpirun ${open_mpi} -n 2 $<TARGET_FILE:rank_program>)
 cuenv_launcher_gpu_test(mpich ${hydra} -n 2 $<TARGET_FILE:rank_program>)
-cuenv_launcher_gpu_test(torchrun ${torchrun} --nproc-per-node=2 $<TARGET_FILE:rank_program>)
+cuenv_launcher_gpu_test(torchrun ${torchrun} --nproc_per_node=2 $<TARGET_FILE:rank_program>)
