@@ -1,9 +1,10 @@
 #ifndef CUENV_CUENV_HPP
 #define CUENV_CUENV_HPP
 
-/// Everything but the optional adapters (cudart.hpp).
+/// Everything but the optional adapters: cudart.hpp and nlohmann_json.hpp.
 
 #include <cuenv/child_environment.hpp>
+#include <cuenv/cuda_version.hpp>
 #include <cuenv/device_map.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
@@ -12,6 +13,10 @@
 #include <cuenv/explain.hpp>
 #include <cuenv/explain_visibility.hpp>
 #include <cuenv/gpu.hpp>
+#include <cuenv/gpu_code_rules.hpp>
+#include <cuenv/image.hpp>
+#include <cuenv/inspect.hpp>
+#include <cuenv/judge.hpp>
 #include <cuenv/load.hpp>
 #include <cuenv/local_rank.hpp>
 #include <cuenv/machine.hpp>
@@ -27,6 +32,8 @@
 #include <cuenv/values.hpp>
 #include <cuenv/variable.hpp>
 #include <cuenv/variables.hpp>
+#include <cuenv/verdict.hpp>
+#include <cuenv/verdict_text.hpp>
 #include <cuenv/version.hpp>
 #include <cuenv/visibility.hpp>
 #include <cuenv/visible_devices.hpp>

@@ -50,6 +50,12 @@ class Environment {
   virtual int set(Assignment const& assignment) const = 0;
   /// Every variable that is set.
   [[nodiscard]] virtual std::vector<Assignment> all() const = 0;
+  /// What the variable was when the process started; nothing where that is not known. It tells the user's or launcher's
+  /// word from what this process has set itself.
+  [[nodiscard]] virtual std::optional<Assignment> at_start(std::string const& name) const {
+    (void)name;
+    return std::nullopt;
+  }
   /// The names of the other threads that a change can crash; empty where a change is safe.
   [[nodiscard]] virtual std::vector<std::string> threads_in_danger() const { return {}; }
 
@@ -128,6 +134,22 @@ class ProcessEnvironment final : public Environment {
     }
 #endif
     return variables;
+  }
+
+  [[nodiscard]] std::optional<Assignment> at_start(std::string const& name) const override {
+#ifdef __linux__
+    auto const block = detail::read_small_file("/proc/self/environ", std::size_t{1} << 22);
+    if (!block) return std::nullopt;
+    Assignment found{name, std::nullopt};
+    for (std::string_view rest = *block; !rest.empty();) {
+      std::string_view line = detail::take_until(rest, '\0');
+      if (detail::take_until(line, '=') == name && !found.text) found.text = std::string{line};
+    }
+    return found;
+#else
+    (void)name;
+    return std::nullopt;
+#endif
   }
 
   [[nodiscard]] std::vector<std::string> threads_in_danger() const override {

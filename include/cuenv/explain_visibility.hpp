@@ -91,6 +91,7 @@ struct DropText {
         fix = machine.gpus.size() == 1 ? "use 0" : "use 0 to " + std::to_string(machine.gpus.size() - 1);
         fix += ", or a UUID: inside a container, a job or MPS the indices count what is exposed there";
       }
+      if (machine.gpus.empty()) fix = "check nvidia-smi -L, and in a container how it was given its GPUs";
     }
     if (dropped.reason == DropReason::other_kind && detail::trim(dropped.entry).size() != dropped.entry.size()) {
       fix = "remove the blanks around the entry, and use UUIDs alone";

@@ -119,7 +119,13 @@ namespace detail {
   for (unsigned i = 0; i < count; ++i) {
     NvmlApi::Handle handle = nullptr;
     NvmlApi::PciInfo pci{};
-    if (api.device_by_index(i, &handle) != 0 || api.pci_info(handle, &pci) != 0) continue;
+    if (api.device_by_index(i, &handle) != 0 || api.pci_info(handle, &pci) != 0) {
+      // Without it the indices of those behind it would not be nvidia-smi's.
+      error = "GPU " + std::to_string(i) + " cannot be queried";
+      machine.source = MachineSource::unknown;
+      machine.gpus.clear();
+      break;
+    }
     Gpu gpu;
     gpu.pci = {pci.domain, pci.bus, pci.device, 0};
     gpu.uuid = detail::nvml_uuid(api, handle);

@@ -41,6 +41,9 @@ struct PlannedVariable {
   std::optional<std::string> found;
   std::optional<std::string> wanted;
   Outcome outcome = Outcome::applied;
+  /// True where `found` is not what the process was started with: an earlier session or the program itself set it, so
+  /// it is not the user's or the launcher's word.
+  bool set_by_this_process = false;
 
   /// What the environment has afterwards.
   [[nodiscard]] std::optional<std::string> const& result() const noexcept {
@@ -78,6 +81,12 @@ struct DeviceTexts {
   }
 };
 
+[[nodiscard]] inline bool set_by_this_process(Environment const& environment, std::string_view name) {
+  std::string const text{name};
+  auto const start = environment.at_start(text);
+  return start && start->text != environment.get(text);
+}
+
 [[nodiscard]] inline DeviceTexts device_texts(Environment const& environment) {
   return {environment.get("CUDA_VISIBLE_DEVICES"), environment.get("CUDA_DEVICE_ORDER")};
 }
@@ -114,8 +123,15 @@ struct DeviceTexts {
   if (now.visible) {
     std::string_view rest = *now.visible;
     bool const ids = starts_with(rest, "GPU-") || starts_with(rest, "MIG-");
-    for (std::size_t i = 0; i < visibility.devices.size(); ++i) {
+    auto const is_dropped = [&](std::string_view entry) {
+      for (DroppedEntry const& dropped : visibility.dropped) {
+        if (dropped.entry.data() == entry.data()) return true;
+      }
+      return false;
+    };
+    while (entries.size() < visibility.devices.size()) {
       std::string_view const entry = take_until(rest, ',');
+      if (is_dropped(entry)) continue;  // MIG limits drop entries before the last one that counts
       auto const number = static_cast<std::uint32_t>(strtoull_base10(entry).value);
       entries.push_back(ids ? std::string{entry} : std::to_string(number));
     }
@@ -137,10 +153,16 @@ struct DeviceTexts {
   for (DeviceId const& id : wanted.ids()) {
     std::string found;
     Visibility const one = resolve_visibility({id.text, std::nullopt}, machine);
+    bool unknown = !one.known;
     for (VisibleDevice const& device : visibility.devices) {
+      unknown = unknown || !device.physical;
       if (one.devices.size() == 1 && device.physical && device == one.devices.front()) found = id.text;
     }
-    if (found.empty()) {
+    if (unknown) {
+      refuse("visible_devices.cannot_refine",
+             "which GPUs '" + *now.visible + "' leaves visible is not known before cuInit",
+             "override the variable, or choose by logical index");
+    } else if (found.empty()) {
       refuse("visible_devices.not_visible", "'" + id.text + "' is not among the GPUs that are visible now",
              "override the variable, or choose one that is visible");
     } else {
@@ -151,6 +173,23 @@ struct DeviceTexts {
   return text;
 }
 
+/// True where a choice counts among what is visible.
+[[nodiscard]] inline bool is_relative(VisibleDevices const& devices, Precedence precedence) noexcept {
+  using Kind = VisibleDevices::Kind;
+  return devices.kind() == Kind::logical || (devices.kind() == Kind::id && precedence == Precedence::refine);
+}
+
+/// The text for such a choice among what was visible when the process started; nothing where that is not known.
+[[nodiscard]] inline std::optional<std::string> chosen_from_the_start(VisibleDevices const& devices,
+                                                                      Environment const& environment,
+                                                                      Machine const& machine) {
+  auto const visible = environment.at_start("CUDA_VISIBLE_DEVICES");
+  auto const order = environment.at_start("CUDA_DEVICE_ORDER");
+  if (!visible || !order) return std::nullopt;
+  Diagnostics ignored;
+  return choose_among_visible(devices, {visible->text, order->text}, machine, ignored);
+}
+
 /// What the environment should hold for a choice of devices; an empty optional inside stands for "not set".
 [[nodiscard]] inline std::optional<std::optional<std::string>> wanted_devices(VisibleDevices const& devices,
                                                                               Precedence precedence,
@@ -158,8 +197,8 @@ struct DeviceTexts {
                                                                               Machine const& machine,
                                                                               Diagnostics& findings) {
   using Kind = VisibleDevices::Kind;
-  bool const relative =
-      devices.kind() == Kind::logical || (precedence == Precedence::refine && devices.kind() == Kind::id);
+  bool const refine = precedence == Precedence::refine && now.visible;
+  bool const relative = devices.kind() == Kind::logical || (refine && devices.kind() == Kind::id);
   if (relative && precedence == Precedence::override && now.visible) {
     findings.push_back({Severity::error, "visible_devices.logical_override", std::string{visible_devices_name},
                         format_visible_devices(devices), Diagnostic::no_offset,
@@ -167,7 +206,7 @@ struct DeviceTexts {
                         "override with physical indices or UUIDs, or refine"});
     return std::nullopt;
   }
-  if (precedence == Precedence::refine && devices.kind() == Kind::physical && now.visible) {
+  if (refine && devices.kind() == Kind::physical) {
     findings.push_back({Severity::error, "visible_devices.physical_refine", std::string{visible_devices_name},
                         format_visible_devices(devices), Diagnostic::no_offset,
                         "physical indices do not count what is visible, so they cannot refine it", "",
@@ -179,7 +218,7 @@ struct DeviceTexts {
     if (!text) return std::nullopt;
     return std::optional<std::string>{std::move(text)};
   }
-  if (devices.kind() == Kind::all) return std::optional<std::string>{};
+  if (devices.kind() == Kind::all) return refine ? now.visible : std::optional<std::string>{};
   return std::optional<std::string>{format_visible_devices(devices)};
 }
 
@@ -199,7 +238,12 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
   if (list_entry != nullptr) {
     VisibleDevices const devices = *settings.get(visible_devices);
     PlannedVariable planned{visible_devices.info.name, now.visible, {}, Outcome::applied};
-    if (now.visible && list_entry->precedence == Precedence::keep) {
+    planned.set_by_this_process = set_by_this_process(environment, planned.name);
+    if (planned.set_by_this_process && is_relative(devices, list_entry->precedence) &&
+        chosen_from_the_start(devices, environment, machine) == now.visible) {
+      planned.wanted = now.visible;  // an earlier session has made this very choice
+      planned.outcome = Outcome::already_set;
+    } else if (now.visible && list_entry->precedence == Precedence::keep) {
       planned.wanted = devices.kind() == VisibleDevices::Kind::all ? std::optional<std::string>{} : list_entry->text;
       DeviceTexts alone{planned.wanted, devices.kind() == VisibleDevices::Kind::physical ? "PCI_BUS_ID" : now.order};
       bool const same = devices.kind() != VisibleDevices::Kind::logical && same_devices(now, alone, machine);
@@ -210,7 +254,9 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
       planned.wanted = *wanted;
       planned.outcome = planned.wanted == now.visible ? Outcome::already_set : Outcome::applied;
       then.visible = planned.wanted;
-      list_is_kept = false;
+      // What was chosen among the entries of the environment is counted in the environment's order.
+      list_is_kept = now.visible && planned.wanted &&
+                     (devices.kind() == VisibleDevices::Kind::logical || list_entry->precedence == Precedence::refine);
       brings_pci_order = devices.kind() == VisibleDevices::Kind::physical;
     }
     plan.variables.push_back(std::move(planned));
@@ -219,6 +265,7 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
   if (order_entry == nullptr && !brings_pci_order) return;
   PlannedVariable order{device_order.info.name, now.order, order_entry != nullptr ? order_entry->text : "PCI_BUS_ID",
                         Outcome::applied};
+  order.set_by_this_process = set_by_this_process(environment, order.name);
   bool const override = (order_entry != nullptr && order_entry->precedence == Precedence::override) ||
                         (brings_pci_order && list_entry->precedence == Precedence::override);
   if (order.wanted == now.order) {
@@ -232,12 +279,12 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
                                    " can select other GPUs",
                                "indices are counted in this order", "override the order, or choose the GPUs by UUID"});
     }
-  } else if (list_is_kept && !same_devices(now, {now.visible, order.wanted}, machine)) {
+  } else if (list_is_kept && !same_devices({then.visible, now.order}, {then.visible, order.wanted}, machine)) {
     // A new order would change which GPUs the environment's own list means.
     order.outcome = Outcome::kept;
     plan.findings.push_back({override ? Severity::error : Severity::warning, "device_order.under_kept_list",
                              "CUDA_DEVICE_ORDER", *order.wanted, Diagnostic::no_offset,
-                             "the order is not changed: CUDA_VISIBLE_DEVICES=" + *now.visible +
+                             "the order is not changed: CUDA_VISIBLE_DEVICES=" + *then.visible +
                                  " is the environment's and could mean other GPUs then",
                              "indices are counted in the order", "override both, or choose the GPUs by UUID"});
   }
@@ -257,6 +304,7 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
     std::string_view const name = entry.variable->info->name;
     if (name == visible_devices.info.name || name == device_order.info.name) continue;
     PlannedVariable planned{name, environment.get(std::string{name}), entry.text, Outcome::applied};
+    planned.set_by_this_process = detail::set_by_this_process(environment, name);
     if (planned.found == planned.wanted) {
       planned.outcome = Outcome::already_set;
     } else if (planned.found && entry.precedence == Precedence::keep) {

@@ -35,6 +35,8 @@ struct Report {
   std::string simulated_root;
   MachineSource machine_source = MachineSource::unknown;
   std::string driver_version;
+  /// Why there is no CUDA, as text; empty when there is.
+  std::string absence;
   /// Notes and warnings.
   Diagnostics findings;
 };
@@ -44,12 +46,10 @@ struct Report {
   auto const shown = [](std::optional<std::string> const& text) {
     return text ? "'" + detail::printable(*text) + "'" : std::string{"(not set)"};
   };
-  std::string const cuda_version = report.driver_cuda_version == 0
-                                       ? "version unknown"
-                                       : std::to_string(report.driver_cuda_version / 1000) + "." +
-                                             std::to_string(report.driver_cuda_version % 1000 / 10);
-  std::string text = "CUDA " + cuda_version + ", driver " +
-                     (report.driver_version.empty() ? "version unknown" : report.driver_version);
+  int const cuda = report.driver_cuda_version;
+  std::string text = cuda == 0 ? "CUDA version unknown"
+                               : "CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
+  text += ", driver " + (report.driver_version.empty() ? "version unknown" : report.driver_version);
   if (!report.driver_path.empty()) text += ", from " + detail::printable(report.driver_path);
   if (!report.simulated_root.empty())
     text += "\nSIMULATED machine, described in " + detail::printable(report.simulated_root);
@@ -65,6 +65,7 @@ struct Report {
         break;
     }
   }
+  if (!report.absence.empty()) text += "\n" + report.absence;
   for (Diagnostic const& finding : report.findings) text += "\n" + to_string(finding);
   return text;
 }

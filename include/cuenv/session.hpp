@@ -215,6 +215,7 @@ class Session {
 
     if (auto error = initialise(*system.environment, machine, root, started)) {
       if (!contains(options_, SessionOptions::absent_ok)) throw DriverError{*error};
+      report_.absence = to_string(error->diagnostics());
       absence_ = std::move(error);
     } else {
       compare_with_driver(settings, *system.environment, machine);
@@ -226,12 +227,14 @@ class Session {
   void settle_what_is_too_late(Plan& plan, DriverState state) {
     Diagnostics findings;
     for (PlannedVariable& variable : plan.variables) {
-      if (variable.outcome != Outcome::applied) continue;
+      // A value that stays is the user's word, unless this process has set it: then other settings are in force.
+      bool const differs = variable.outcome == Outcome::kept && variable.set_by_this_process;
+      if (variable.outcome != Outcome::applied && !differs) continue;
       VariableRow const* const row = find_variable(variable.name);
       Moment const read = row->info->read;
-      if (read == Moment::module_load || read == Moment::not_driver ||
-          (read == Moment::context && state == DriverState::initialised))
-        continue;
+      bool const still_works = read == Moment::module_load || read == Moment::not_driver ||
+                               (read == Moment::context && state == DriverState::initialised);
+      if (still_works && !differs) continue;
       findings.push_back(
           {Severity::error, "settings.too_late", std::string{variable.name}, variable.wanted.value_or("(not set)"),
            Diagnostic::no_offset,
@@ -241,8 +244,9 @@ class Session {
                (variable.found ? ", with the value '" + *variable.found + "'" : ", without this variable"),
            read == Moment::unknown ? "when it is read is not known, and probably it is too late"
                                    : "it is read at " + std::string{to_string(read)} + ", and a change now is ignored",
-           "make the session before anything uses CUDA, or start the program with " + std::string{variable.name} + "=" +
-               variable.wanted.value_or("")});
+           "make the session before anything uses CUDA, or start the program " +
+               (variable.wanted ? "with " + std::string{variable.name} + "=" + *variable.wanted
+                                : "without " + std::string{variable.name})});
       variable.outcome = Outcome::left;
     }
     if (findings.empty()) return;
@@ -297,13 +301,15 @@ class Session {
   void compare_with_driver(Settings const& settings, Environment const& environment, Machine const& machine) {
     detail::DeviceTexts const texts = detail::device_texts(environment);
     Visibility const predicted = resolve_visibility(texts.views(), machine);
-    append(report_.findings, explain(predicted, texts.views(), machine));
     if (!predicted.known) return;
     bool same = predicted.cu_init == 0 && predicted.devices.size() == devices().size();
     for (std::size_t i = 0; same && i < devices().size(); ++i) {
       same = !predicted.devices[i].physical || predicted.devices[i].physical == devices()[i].physical;
     }
-    if (same) return;
+    if (same) {  // only a prediction that came true explains anything
+      append(report_.findings, explain(predicted, texts.views(), machine));
+      return;
+    }
     std::string listed;
     for (Device const& device : devices()) listed += (listed.empty() ? "GPU-" : ", GPU-") + to_string(device.uuid);
     Diagnostic finding{Severity::warning,      "devices.differ_from_environment",
@@ -328,8 +334,8 @@ class Session {
   [[nodiscard]] LogicalIndex existing(LogicalIndex device) const {
     if (map_.find(device) == nullptr) {
       throw ImageError{{{Severity::error, "devices.no_such_logical", "logical GPU " + std::to_string(device.value), "",
-                         Diagnostic::no_offset, std::to_string(devices().size()) + " devices are visible", "",
-                         "use a logical index below that"}}};
+                         Diagnostic::no_offset, "this many devices are visible: " + std::to_string(devices().size()),
+                         "", "use a logical index below that"}}};
     }
     return device;
   }

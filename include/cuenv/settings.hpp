@@ -51,7 +51,15 @@ class Settings {
   template <class T>
   Settings& set(Variable<T> const& variable, typename detail::NonDeduced<T>::type const& value,
                 Precedence precedence = Precedence::keep) {
-    return set_text(variable.info.name, variable.format(value), precedence);
+    std::string const text = variable.format(value);
+    Diagnostics found;
+    auto const read = variable.parse(variable.info.name, text, found);
+    if (!read || *read == value) return set_text(variable.info.name, text, precedence);
+    // Such as physical(-1), whose text would hide every GPU.
+    if (VariableRow const* const row = find_variable(variable.info.name)) remove(row);
+    detail::refuse_value(problems_, "value.not_as_written", variable.info.name, text, Diagnostic::no_offset,
+                         "the value's text means something else", "", "give a value of the right kind");
+    return *this;
   }
 
   /// The same from texts, strictly: an unknown name or a text that does not mean what it says becomes a problem.
@@ -160,7 +168,14 @@ class Settings {
       continue;
     }
     names.push_back(name);
-    settings.set_text(name, detail::trim(rest), precedence);
+    Settings alone;
+    alone.set_text(name, detail::trim(rest), precedence);
+    Diagnostics found = alone.problems();
+    if (found.empty()) settings.set_text(name, detail::trim(rest), precedence);
+    for (Diagnostic& problem : found) {
+      problem.what += " (line " + std::to_string(number) + ")";
+      settings.add_problem(std::move(problem));
+    }
   }
   return settings;
 }

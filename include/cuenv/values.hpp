@@ -87,6 +87,13 @@ inline void refuse_value(Diagnostics& problems, std::string_view code, std::stri
   return at < text.size() ? at : 0;
 }
 
+[[nodiscard]] inline bool is_all_digits(std::string_view text) noexcept {
+  for (char c : text) {
+    if (!is_digit(c)) return false;
+  }
+  return !text.empty();
+}
+
 // On and off ----------------------------------------------------------------------------------------------------------
 
 /// The text is read like strtoul, base 10, cut to 32 bits, and is on only when that number is 1.
@@ -133,14 +140,14 @@ template <Evidence evidence>
 
 template <int low, int high>
 [[nodiscard]] std::optional<int> parse_integer(std::string_view name, std::string_view text, Diagnostics& problems) {
-  auto const number = parse_decimal(text, 2147483647);
+  auto const number = parse_decimal(text);
   if (number && *number >= static_cast<std::uint64_t>(low) && *number <= static_cast<std::uint64_t>(high)) {
     return static_cast<int>(*number);
   }
+  bool const all_digits = is_all_digits(text);  // it may be past 64 bits
   std::string const range = std::to_string(low) + " to " + std::to_string(high);
-  refuse_value(problems, number ? "value.out_of_range" : "value.not_a_number", name, text,
-               number ? 0 : end_of_digits(text), "it must be a number from " + range + ", in plain digits", "",
-               "write a number from " + range);
+  refuse_value(problems, all_digits ? "value.out_of_range" : "value.not_a_number", name, text, end_of_digits(text),
+               "it must be a number from " + range + ", in plain digits", "", "write a number from " + range);
   return std::nullopt;
 }
 
@@ -166,8 +173,8 @@ template <int low, int high>
   bool const none = static_cast<std::int32_t>(static_cast<std::uint32_t>(number.value)) <= 0;
   Effect effect{none ? "0 percent" : std::to_string(static_cast<std::uint32_t>(number.value)) + " percent",
                 Evidence::measured};
-  if (!parse_decimal(text)) {
-    effect.problem = "only a leading number is read";
+  if (!parse_decimal(text, 100)) {
+    effect.problem = "only a leading number is read, and only its lowest 32 bits";
     effect.fix = "write a number from 0 to 100";
   }
   if (!none && static_cast<std::uint32_t>(number.value) >= 70) {
@@ -186,7 +193,7 @@ template <int low, int high>
   constexpr std::uint64_t limit = 4294967296;
   auto const number = parse_decimal(text);
   if (number && *number <= limit) return ByteCount{*number};
-  if (number) {
+  if (is_all_digits(text)) {
     refuse_value(problems, "value.out_of_range", name, text, 0, "it must be at most 4294967296 bytes (4 GiB)",
                  "a larger number counts as that", "write 4294967296");
     return std::nullopt;

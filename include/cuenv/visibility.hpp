@@ -142,8 +142,19 @@ struct UuidMatches {
   bool unknown_uuids = false;
 };
 
-[[nodiscard]] inline bool uuid_begins(std::optional<Uuid> const& uuid, std::string_view prefix) {
-  return uuid && equal_ignoring_case(std::string_view{to_string(*uuid)}.substr(0, prefix.size()), prefix);
+[[nodiscard]] inline bool uuid_begins(std::optional<Uuid> const& uuid, std::string_view prefix) noexcept {
+  if (!uuid || prefix.size() > 36) return false;
+  std::size_t nibble = 0;
+  for (std::size_t i = 0; i < prefix.size(); ++i) {
+    if (i == 8 || i == 13 || i == 18 || i == 23) {
+      if (prefix[i] != '-') return false;
+      continue;
+    }
+    int const digit = (nibble % 2 == 0 ? uuid->bytes[nibble / 2] >> 4 : uuid->bytes[nibble / 2] & 15);
+    if (hex_digit(prefix[i]) != digit) return false;
+    ++nibble;
+  }
+  return true;
 }
 
 [[nodiscard]] inline UuidMatches find_uuid(Machine const& machine, bool is_mig, std::string_view id) {
@@ -238,7 +249,7 @@ struct UuidMatches {
         invalid = DropReason::bare_tag;
       } else {
         auto const matches = detail::find_uuid(machine, is_mig, id);
-        if (matches.unknown_uuids) {
+        if (matches.unknown_uuids && !(matches.count == 1 && id.size() >= 36)) {  // a complete UUID is one GPU's alone
           result.known = false;
           result.reason_unknown = "the kernel driver does not show the UUID of every GPU";
           return result;

@@ -109,7 +109,8 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
   std::string_view const entry = trim(text);
   if (entry.empty()) return "give an index or a UUID, -1 for no GPU, or remove the variable for all";
   char const first = entry.front();
-  if (first == '"' || first == '\'') return "remove the quotes";
+  char const last = entry.back();
+  if (first == '"' || first == '\'' || last == '"' || last == '\'') return "remove the quotes";
   if (first == '[' || first == '(' || first == '{') return "remove the brackets and write 0,1";
   if (entry == "all" || entry == "void") {
     return "that is a word of NVIDIA_VISIBLE_DEVICES; remove CUDA_VISIBLE_DEVICES to see every GPU";
@@ -119,6 +120,7 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
   if (equal_ignoring_case(entry.substr(0, 5), "cuda:")) return "write the number alone: 0, not cuda:0";
   if (starts_with(entry, "GPU-") || starts_with(entry, "MIG-")) {
     if (is_space(text.front())) return "remove the blank before the UUID";
+    if (is_space(text.back())) return "remove the blank behind the UUID";
     return "copy the UUID from nvidia-smi -L";
   }
   if (equal_ignoring_case(entry.substr(0, 4), "gpu-") || equal_ignoring_case(entry.substr(0, 4), "mig-")) {

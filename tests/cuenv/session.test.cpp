@@ -427,6 +427,16 @@ TEST_CASE("a variable that was changed after CUDA had started does not fool a se
   }
 }
 
+TEST_CASE("a value that the driver never read is not explained as if it had", "[session]") {
+  DescribedSystem here;
+  REQUIRE(start_cuda_elsewhere() == 0);
+  here.environment.variables = {{"CUDA_VISIBLE_DEVICES", "0,0"}};
+  Session const session{{}, cuenv::SessionOptions::none, here.system};
+  CHECK(physical_indices(session) == std::vector<int>{0, 1});
+  CHECK(codes(session.report().findings) == "devices.differ_from_environment ");
+  CHECK_FALSE(cuenv::has_error(session.report().findings));
+}
+
 TEST_CASE("where driver and prediction differ the driver counts and a warning says so", "[session]") {
   simulated::Machine machine = two_h200();
   DescribedSystem here{machine};
@@ -578,6 +588,9 @@ TEST_CASE("a driver that lacks an entry point is refused before it is used", "[s
     CHECK(error.code() == cuenv::DriverError::no_driver);
     CHECK_THAT(error.what(), ContainsSubstring("update the driver"));
     CHECK(simulated::state().init_calls == 0);
+    Session const session{{}, cuenv::absent_ok, here.system};
+    CHECK(session.devices().empty());
+    CHECK(session.absence() != nullptr);
   }
 }
 
@@ -654,4 +667,76 @@ TEST_CASE("the report of a machine without a driver invents no version", "[sessi
   DescribedSystem here{two_h200(), simulated::Library::absent};
   Session const session{{}, cuenv::absent_ok, here.system};
   CHECK_THAT(to_string(session.report()), !ContainsSubstring("CUDA 0.0"));
+}
+
+TEST_CASE("what an earlier session has set is no word of the user's: other settings are refused", "[session]") {
+  DescribedSystem here;
+  here.environment.start = here.environment.variables;
+  Settings first;
+  first.set(cuenv::visible_devices, {physical(1)})
+      .set(cuenv::device_max_connections, 16)
+      .set(cuenv::launch_blocking, true);
+  Session const started{first, cuenv::SessionOptions::none, here.system};
+  Session const again{first, cuenv::SessionOptions::none, here.system};
+  CHECK(again.report().attached);
+
+  Settings other;
+  other.set(cuenv::visible_devices, {physical(0)})
+      .set(cuenv::device_max_connections, 8)
+      .set(cuenv::launch_blocking, false);
+  auto const before = here.environment.variables;
+  try {
+    Session const second{other, cuenv::SessionOptions::none, here.system};
+    FAIL("the session is refused");
+  } catch (cuenv::TooLateError const& error) {
+    REQUIRE(error.diagnostics().size() == 3);
+    CHECK(error.diagnostics()[0].subject == "CUDA_VISIBLE_DEVICES");
+    CHECK(error.diagnostics()[1].subject == "CUDA_DEVICE_MAX_CONNECTIONS");
+    CHECK(error.diagnostics()[2].subject == "CUDA_LAUNCH_BLOCKING");
+  }
+  CHECK(here.environment.variables == before);
+}
+
+TEST_CASE("a choice among what is visible can be made again", "[session]") {
+  DescribedSystem here;
+  here.environment.variables["CUDA_VISIBLE_DEVICES"] = "1,0";
+  here.environment.start = here.environment.variables;
+  Settings settings;
+  settings.set(cuenv::visible_devices, {logical(1)}, cuenv::Precedence::refine);
+  Session const first{settings, cuenv::SessionOptions::none, here.system};
+  CHECK(here.environment.variables.at("CUDA_VISIBLE_DEVICES") == "0");
+  Session const second{settings, cuenv::SessionOptions::none, here.system};
+  CHECK(second.report().attached);
+  REQUIRE(second.report().variables.size() == 1);
+  CHECK(second.report().variables[0].outcome == cuenv::Outcome::already_set);
+}
+
+TEST_CASE("by choice what still works is applied and the rest is named", "[session]") {
+  DescribedSystem here;
+  REQUIRE(cuenv_tests::start_cuda_elsewhere() == 0);
+  Settings settings;
+  settings.set(cuenv::visible_devices, {physical(1)}).set(cuenv::cache_disable, true).set(cuenv::launch_blocking, true);
+  Session const session{settings, cuenv::apply_what_still_works, here.system};
+  CHECK(here.environment.variables == Variables{{"CUDA_LAUNCH_BLOCKING", "1"}});
+  CHECK(session.devices().size() == 2);
+  std::size_t left = 0;
+  for (auto const& variable : session.report().variables) left += variable.outcome == cuenv::Outcome::left ? 1 : 0;
+  CHECK(left == 3);  // the list, the order that comes with it, and the cache
+  CHECK_THAT(to_string(session.report()), ContainsSubstring("CUDA_CACHE_DISABLE: (not set) left, too late for '1'"));
+}
+
+TEST_CASE("with other threads the environment is changed only where that is safe or accepted", "[session]") {
+  DescribedSystem here;
+  here.environment.threads = {"worker (17)", "pool (18)"};
+  Settings settings;
+  settings.set(cuenv::cache_disable, true);
+  CHECK_THAT(refused<cuenv::EnvironmentError>(here, settings).what(), ContainsSubstring("worker (17), pool (18)"));
+  CHECK(here.environment.variables.empty());
+  {
+    Session const nothing_to_change{{}, cuenv::SessionOptions::none, here.system};
+    CHECK(nothing_to_change.devices().size() == 2);
+  }
+  simulated::install(simulated::shipped_machine("two_h200"), simulated::Library::present, here.root());
+  Session const accepted{settings, cuenv::despite_threads, here.system};
+  CHECK(here.environment.variables.at("CUDA_CACHE_DISABLE") == "1");
 }

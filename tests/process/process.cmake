@@ -47,6 +47,14 @@ cuenv_process_test("a session may be a static object" process_static_initialiser
 cuenv_process_test("a static object that starts CUDA is noticed" process_static_initialiser_too_late)
 cuenv_process_test("two translation units may include cuenv" process_two_translation_units)
 
+# Threads before main.
+find_package(Threads REQUIRED)
+cuenv_process_program(threads_before_main process/threads_before_main.cpp)
+target_link_libraries(process_threads_before_main PRIVATE Threads::Threads)
+cuenv_process_test("a thread before main does no harm where nothing changes" process_threads_before_main nothing_to_change)
+cuenv_process_test("a change under other threads is refused, or accepted" process_threads_before_main refused)
+cuenv_process_test("a program can be started anew with its settings" process_threads_before_main restart "an argument" -)
+
 # Two shared libraries with a session each, their symbols hidden or not.
 cuenv_process_program(two_shared_libraries process/two_shared_libraries.cpp)
 foreach(visibility default hidden)
@@ -91,8 +99,12 @@ endif()
 
 # Mistakes that the compiler finds. cuenv_must_not_compile(CASE "sentence" REASON).
 function(cuenv_must_not_compile case sentence reason)
+  set(standard ${CMAKE_CXX_STANDARD})
+  if(NOT standard)
+    set(standard 17)
+  endif()
   add_test(NAME "compiler: ${sentence}" COMMAND ${CMAKE_COMMAND}
-    -D COMPILER=${CMAKE_CXX_COMPILER} -D STANDARD=${CMAKE_CXX_STANDARD} -D CASE=${case}
+    -D COMPILER=${CMAKE_CXX_COMPILER} -D STANDARD=${standard} -D CASE=${case}
     -D "INCLUDES=${PROJECT_SOURCE_DIR}/include;${cuenv_cuda_include_dir}"
     -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cpp -D "EXPECTED=${reason}"
     -P ${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cmake)

@@ -24,6 +24,11 @@ int main() {
   }
   expect(is_set_to("CUDA_VISIBLE_DEVICES", "1,0"), "the list is as before");
   expect(is_set_to("CUDA_DEVICE_MAX_CONNECTIONS", std::nullopt), "the connections are as before");
+  // Without an override the first session's values are no word of the user's: the process was started without them.
+  cuenv::Settings kept;
+  kept.set(cuenv::visible_devices, {cuenv::physical(0)}).set(cuenv::cache_disable, false);
+  auto const differs = thrown_by<cuenv::TooLateError>([&] { cuenv::Session const session{kept}; });
+  if (differs) expect(differs->diagnostics().size() == 2, "the list and the cache are named");
   expect(simulated_state().init_calls == 1, "cuInit was called once");
   return failed_expectations;
 }

@@ -15,8 +15,10 @@ namespace cuenv_tests {
 /// An environment that is a map. Setting or removing the variable that `refused` names fails with EPERM.
 class DescribedEnvironment final : public cuenv::Environment {
  public:
+  using Map = std::map<std::string, std::string>;
+
   DescribedEnvironment() = default;
-  DescribedEnvironment(std::map<std::string, std::string> values) : variables{std::move(values)} {}
+  DescribedEnvironment(Map values) : variables{std::move(values)} {}
 
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
     auto const found = variables.find(name);
@@ -37,7 +39,17 @@ class DescribedEnvironment final : public cuenv::Environment {
     return list;
   }
 
-  mutable std::map<std::string, std::string> variables;
+  /// Known only where `start` is filled.
+  [[nodiscard]] std::optional<cuenv::Assignment> at_start(std::string const& name) const override {
+    if (!start) return std::nullopt;
+    auto const found = start->find(name);
+    return cuenv::Assignment{name, found == start->end() ? std::nullopt : std::optional<std::string>{found->second}};
+  }
+  [[nodiscard]] std::vector<std::string> threads_in_danger() const override { return threads; }
+
+  std::optional<Map> start;
+  std::vector<std::string> threads;
+  mutable Map variables;
   std::string refused;
 };
 

@@ -5,61 +5,39 @@
 
 #include "described_environment.hpp"
 #include "simulated.hpp"
+#include "temporary_folder.hpp"
 
-#include <stdlib.h>
-
-#include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace cuenv_tests {
-
-/// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "cuenv_test_XXXXXX").string();
-    if (::mkdtemp(&name[0]) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(TemporaryFolder const&) = delete;
-  TemporaryFolder& operator=(TemporaryFolder const&) = delete;
-  [[nodiscard]] std::string const& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// A fresh process on a described machine, with an environment that the simulated driver reads as well.
 class DescribedSystem {
  public:
   explicit DescribedSystem(simulated::Machine const& machine = simulated::shipped_machine("two_h200"),
                            simulated::Library library = simulated::Library::present) {
-    simulated::write_root(machine, folder_.path());
-    simulated::install(machine, library, folder_.path());
+    simulated::write_root(machine, root_);
+    simulated::install(machine, library, root_);
     simulated::set_environment([this](std::string const& name) { return environment.get(name); });
     system.environment = &environment;
     system.open_driver = simulated::open_driver;
     system.open_nvml = [] { return cuenv::NvmlLibrary{}; };
-    system.root = folder_.path();
+    system.root = root_;
   }
   ~DescribedSystem() { simulated::set_environment({}); }
   DescribedSystem(DescribedSystem const&) = delete;
   DescribedSystem& operator=(DescribedSystem const&) = delete;
 
   /// The folder that stands for "/".
-  [[nodiscard]] std::string const& root() const noexcept { return folder_.path(); }
+  [[nodiscard]] std::string const& root() const noexcept { return root_; }
 
   DescribedEnvironment environment;
   cuenv::System system;
 
  private:
   TemporaryFolder folder_;
+  std::string root_ = folder_.path.string();
 };
 
 /// As if other code had called cuInit.

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 // The one place that reads bytes nobody vouches for. Nothing here can be made to read outside what it was given, and
@@ -85,11 +84,15 @@ class ByteReader {
         return {window.bytes.data() + (offset - window.begin), count};
       }
     }
+    // Headers that lie close to each other come with one read; of those far apart no more is read than is looked at.
+    bool const close = offset >= last_read_ && offset - last_read_ < window_size;
+    last_read_ = offset;
+    std::size_t wanted = close ? window_size : alone_size;
+    if (wanted < count) wanted = count;
+    if (wanted > source_.size - offset) wanted = static_cast<std::size_t>(source_.size - offset);
     Window& window = windows_[next_];
     next_ = (next_ + 1) % windows_.size();
     window.begin = offset;
-    std::size_t const wanted =
-        source_.size - offset < window_size ? static_cast<std::size_t>(source_.size - offset) : window_size;
     window.length = source_.read(source_.context, offset, window.bytes.data(), wanted);
     return {window.bytes.data(), count < window.length ? count : window.length};
   }
@@ -101,8 +104,12 @@ class ByteReader {
     std::array<unsigned char, window_size> bytes;  // filled by read, never looked at beyond `length`
   };
 
+  /// An entry's header and the start of its code.
+  static constexpr std::size_t alone_size = 256;
+
   ByteSource source_;
-  std::array<Window, 4> windows_{};
+  std::array<Window, 4> windows_;
+  std::uint64_t last_read_ = 0;
   std::size_t next_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #ifdef _WIN32
 #include <cuenv/detail/windows.hpp>
@@ -28,8 +29,11 @@ class File {
   /// Throws FileError where `path` is no regular file that can be read. Never waits: a pipe or a device is refused.
   explicit File(std::string const& path) {
 #ifdef _WIN32
-    // Not tried.
-    handle_ = ::CreateFileA(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+    // Not tried on Windows. The path is UTF-8.
+    int const length = ::MultiByteToWideChar(CP_UTF8, 0, path.c_str(), -1, nullptr, 0);
+    std::wstring wide(static_cast<std::size_t>(length > 0 ? length : 1), L'\0');
+    ::MultiByteToWideChar(CP_UTF8, 0, path.c_str(), -1, &wide[0], length);
+    handle_ = ::CreateFileW(wide.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
                             OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
     if (handle_ == INVALID_HANDLE_VALUE) refuse(path, "cannot be opened: error " + std::to_string(::GetLastError()));
     LARGE_INTEGER size{};

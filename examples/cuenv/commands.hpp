@@ -1,0 +1,50 @@
+#ifndef CUENV_EXAMPLES_CUENV_COMMANDS_HPP
+#define CUENV_EXAMPLES_CUENV_COMMANDS_HPP
+
+#include <optional>
+#include <string>
+#include <vector>
+
+// The commands of the tool: each takes what was typed, prints, and returns the exit code of the program.
+
+namespace tool {
+
+/// 0 fine, 1 problems found, 2 wrong use. `run` and `env`: 125 refused, 126 cannot be executed, 127 not found.
+enum Exit { fine = 0, problems = 1, wrong_use = 2, refused = 125, not_executable = 126, not_found = 127 };
+
+struct ExplainOptions {
+  std::vector<std::string> assignments;  // "NAME=VALUE"; empty: the environment
+  bool json = false;
+};
+int explain(ExplainOptions const& options);
+
+struct DevicesOptions {
+  std::optional<std::string> visible;  // in place of the environment's CUDA_VISIBLE_DEVICES
+  std::string topology;                // a file that describes a machine
+  bool init = false;
+  bool json = false;
+};
+int devices(DevicesOptions const& options);
+
+struct ChildOptions {
+  std::vector<std::string> assignments;
+  std::optional<std::string> visible;
+  std::string settings_file;
+  std::string toolkit;
+};
+/// Returns only when the program could not be executed.
+int run(ChildOptions const& options, std::vector<std::string> const& command);
+int env(ChildOptions const& options, std::string const& format);
+
+struct VerifyOptions {
+  std::string data;  // a table in place of the built-in one
+  unsigned jobs = 0;
+  bool json = false;
+};
+int verify(VerifyOptions const& options);
+/// What `verify` starts for each value: starts CUDA and prints what it sees. With `jit` it compiles PTX besides.
+int probe(bool jit);
+
+}  // namespace tool
+
+#endif  // CUENV_EXAMPLES_CUENV_COMMANDS_HPP

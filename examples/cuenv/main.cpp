@@ -1,0 +1,137 @@
+#include "commands.hpp"
+#include "output.hpp"
+
+#include <cuenv/cuenv.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// The arguments before "--" for the parser, and those behind it. The parser has rules of its own for values that are
+/// empty or begin with a dash, so a value of --visible is given to it as "--visible=:VALUE", and the colon is taken off
+/// again afterwards.
+struct Arguments {
+  std::vector<std::string> own;
+  std::vector<std::string> command;
+  bool has_command = false;
+};
+
+Arguments split(int count, char** texts) {
+  Arguments arguments;
+  int i = 1;
+  for (; i < count && std::string{texts[i]} != "--"; ++i) {
+    std::string text{texts[i]};
+    std::string const visible = "--visible";
+    if (text == visible && i + 1 < count && std::string{texts[i + 1]} != "--") {
+      text = visible + "=:" + texts[++i];
+    } else if (text.compare(0, visible.size() + 1, visible + "=") == 0) {
+      text.insert(visible.size() + 1, ":");
+    }
+    arguments.own.push_back(text);
+  }
+  arguments.has_command = i < count;
+  for (++i; i < count; ++i) arguments.command.emplace_back(texts[i]);
+  return arguments;
+}
+
+std::optional<std::string> typed(CLI::Option const* option, std::string const& text) {
+  if (option->count() == 0) return std::nullopt;
+  return text.substr(1);
+}
+
+/// Options that `run` and `env` share; the texts are kept in `options` and `visible`.
+CLI::Option* add_child_options(CLI::App& command, tool::ChildOptions& options, std::string& visible) {
+  command.add_option("assignments", options.assignments, "settings")->option_text("NAME=VALUE...");
+  command.add_option("--settings", options.settings_file, "a file with lines NAME = value")->option_text("FILE");
+  command.add_option("--toolkit", options.toolkit, "put this CUDA toolkit first in PATH and LD_LIBRARY_PATH")
+      ->option_text("DIR");
+  return command.add_option("--visible", visible, "the GPUs to see: 1,0 as nvidia-smi counts, UUIDs, all or none")
+      ->option_text("LIST");
+}
+
+int dispatch(Arguments arguments) {
+  CLI::App app{"The CUDA environment: what the driver makes of it, and programs started in it."};
+  app.name("cuenv");
+  app.set_version_flag("--version", tool::version());
+  app.require_subcommand(1);
+
+  tool::ExplainOptions explain_options;
+  CLI::App* const explain = app.add_subcommand("explain", "what each CUDA variable of the environment does");
+  explain->add_option("assignments", explain_options.assignments, "these instead of the environment")
+      ->option_text("NAME=VALUE...");
+  explain->add_flag("--json", explain_options.json, "print JSON");
+
+  tool::DevicesOptions devices_options;
+  std::string visible;
+  CLI::App* const devices = app.add_subcommand("devices", "which logical device is which GPU");
+  auto* const devices_visible =
+      devices->add_option("--visible", visible, "this value of CUDA_VISIBLE_DEVICES, '' too")->option_text("TEXT");
+  auto* const topology =
+      devices->add_option("--topology", devices_options.topology, "a machine described in JSON")->option_text("FILE");
+  devices->add_flag("--init", devices_options.init, "start CUDA and ask it")->excludes(topology);
+  devices->add_flag("--json", devices_options.json, "print JSON");
+
+  tool::ChildOptions child_options;
+  CLI::App* const run = app.add_subcommand("run", "check settings and start a program with them");
+  auto* const run_visible = add_child_options(*run, child_options, visible);
+  run->footer("The program follows behind --. Exit codes: the program's; 125 refused, 126 and 127 as env has them.");
+
+  std::string format;
+  CLI::App* const env = app.add_subcommand("env", "print what run would set");
+  auto* const env_visible = add_child_options(*env, child_options, visible);
+  env->add_option("--format", format, "sh, powershell, or docker (lines for --env-file)")
+      ->required()
+      ->option_text("FORMAT")
+      ->check(CLI::IsMember{{"sh", "powershell", "docker"}});
+
+  tool::VerifyOptions verify_options;
+  CLI::App* const verify = app.add_subcommand("verify", "compare this driver with what cuenv says of it");
+  verify->add_option("--data", verify_options.data, "another table of values")->option_text("FILE");
+  verify->add_option("--jobs", verify_options.jobs, "processes at a time")->option_text("N")->check(CLI::Range(1, 64));
+  verify->add_flag("--json", verify_options.json, "print JSON");
+
+  bool jit = false;
+  CLI::App* const probe = app.add_subcommand("probe", "")->group("");
+  probe->add_flag("--jit", jit);
+
+  bool const is_child = !arguments.own.empty() && (arguments.own[0] == "run" || arguments.own[0] == "env");
+  try {
+    std::vector<std::string> reversed{arguments.own.rbegin(), arguments.own.rend()};  // as the parser wants them
+    app.parse(reversed);
+    if (arguments.has_command && !run->parsed()) throw CLI::ArgumentMismatch{"only run takes a program behind --"};
+    if (run->parsed() && arguments.command.empty()) {
+      throw CLI::ArgumentMismatch{"give the program behind --: cuenv run --visible 0 -- PROGRAM"};
+    }
+  } catch (CLI::ParseError const& error) {
+    int const code = app.exit(error);
+    return code == 0 ? tool::fine : is_child ? tool::refused : tool::wrong_use;
+  }
+
+  if (explain->parsed()) return tool::explain(explain_options);
+  if (devices->parsed()) {
+    devices_options.visible = typed(devices_visible, visible);
+    return tool::devices(devices_options);
+  }
+  child_options.visible = typed(run->parsed() ? run_visible : env_visible, visible);
+  if (run->parsed()) return tool::run(child_options, arguments.command);
+  if (env->parsed()) return tool::env(child_options, format);
+  if (verify->parsed()) return tool::verify(verify_options);
+  return tool::probe(jit);
+}
+
+}  // namespace
+
+int main(int count, char** texts) {
+  try {
+    return dispatch(split(count, texts));
+  } catch (std::exception const& error) {
+    std::cerr << "cuenv: " << error.what() << '\n';
+    bool const is_child = count > 1 && (std::string{texts[1]} == "run" || std::string{texts[1]} == "env");
+    return is_child ? tool::refused : tool::wrong_use;
+  }
+}

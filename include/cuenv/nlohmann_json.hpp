@@ -1,0 +1,283 @@
+#ifndef CUENV_NLOHMANN_JSON_HPP
+#define CUENV_NLOHMANN_JSON_HPP
+
+#include <cuenv/detail/text.hpp>
+#include <cuenv/device_map.hpp>
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/environment.hpp>
+#include <cuenv/explain.hpp>
+#include <cuenv/gpu.hpp>
+#include <cuenv/load.hpp>
+#include <cuenv/machine.hpp>
+#include <cuenv/plan.hpp>
+#include <cuenv/report.hpp>
+#include <cuenv/variable.hpp>
+#include <cuenv/variables.hpp>
+#include <cuenv/version.hpp>
+#include <cuenv/visibility.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// For programs that have nlohmann/json: `nlohmann::json(session.report())` and the like. What is not known is null.
+// Texts that are not UTF-8 have U+FFFD for each byte that does not fit, and beside them "<name>_hex" with all bytes.
+
+CUENV_NAMESPACE_BEGIN
+
+/// The version of every form in this header. It changes when a member is removed or changes its meaning.
+inline constexpr int json_schema = 1;
+
+/// Puts a text of any bytes into an object, under `key`; where it is not UTF-8 the bytes in hex go under `key`_hex.
+template <class Json>
+void put_text(Json& object, std::string const& key, std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string shown;
+  bool replaced = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    std::size_t const length = detail::utf8_length(rest);
+    shown += length == 0 ? std::string_view{"\xef\xbf\xbd"} : rest.substr(0, length);
+    rest.remove_prefix(length == 0 ? 1 : length);
+    replaced = replaced || length == 0;
+  }
+  object[key] = std::move(shown);
+  if (!replaced) return;
+  std::string hex;
+  for (char c : text) {
+    auto const byte = static_cast<unsigned char>(c);
+    hex += digits[byte >> 4];
+    hex += digits[byte & 15];
+  }
+  object[key + "_hex"] = std::move(hex);
+}
+
+/// The same; nothing becomes null.
+template <class Json>
+void put_text(Json& object, std::string const& key, std::optional<std::string> const& text) {
+  if (text) {
+    put_text(object, key, std::string_view{*text});
+  } else {
+    object[key] = nullptr;
+  }
+}
+
+namespace detail {
+
+/// Null for a text that is empty because nothing is established.
+template <class Json>
+[[nodiscard]] Json text_or_null(std::string_view text) {
+  return text.empty() ? Json(nullptr) : Json(std::string{text});
+}
+
+template <class Json>
+[[nodiscard]] Json array_of(Diagnostics const& findings) {
+  Json list = Json::array();
+  for (Diagnostic const& finding : findings) list.push_back(Json(finding));
+  return list;
+}
+
+template <class Json>
+[[nodiscard]] Json mig_json(MigInstance const& instance) {
+  Json json = Json::object();
+  json["gpu_instance"] = instance.gpu_instance;
+  json["compute_instance"] = instance.compute_instance;
+  json["profile"] = text_or_null<Json>(instance.profile);
+  return json;
+}
+
+}  // namespace detail
+
+template <class Json>
+void to_json(Json& json, Diagnostic const& finding) {
+  json = Json::object();
+  json["severity"] = std::string{to_string(finding.severity)};
+  json["code"] = std::string{finding.code};
+  put_text(json, "subject", std::string_view{finding.subject});
+  put_text(json, "value", std::string_view{finding.value});
+  json["offset"] = finding.offset == Diagnostic::no_offset ? Json(nullptr) : Json(finding.offset);
+  put_text(json, "what", std::string_view{finding.what});
+  put_text(json, "driver", std::string_view{finding.driver});
+  put_text(json, "fix", std::string_view{finding.fix});
+}
+
+template <class Json>
+void to_json(Json& json, Device const& device) {
+  json = Json::object();
+  json["logical"] = device.logical.value;
+  json["physical"] = device.physical ? Json(device.physical->value) : Json(nullptr);
+  json["uuid"] = (device.is_mig ? "MIG-" : "GPU-") + to_string(device.uuid);
+  json["pci"] = to_string(device.pci);
+  put_text(json, "name", std::string_view{device.name});
+  json["compute_capability"] = to_string(device.compute_capability);
+  json["mig"] = nullptr;
+  if (device.is_mig) {
+    json["mig"] = Json::object();
+    for (char const* key : {"gpu_instance", "compute_instance", "profile"}) json["mig"][key] = nullptr;
+  }
+}
+
+template <class Json>
+void to_json(Json& json, DroppedEntry const& dropped) {
+  json = Json::object();
+  put_text(json, "entry", dropped.entry);
+  json["offset"] = dropped.offset;
+  json["reason"] = std::string{to_string(dropped.reason)};
+}
+
+template <class Json>
+void to_json(Json& json, VoidEntry const& entry) {
+  json = Json::object();
+  put_text(json, "entry", entry.entry);
+  json["offset"] = entry.offset;
+  json["code"] = entry.code;
+}
+
+/// A whole GPU or a MIG instance as a machine describes it, at a place among the logical devices.
+template <class Json>
+[[nodiscard]] Json visible_device_json(std::size_t logical, VisibleDevice const& device, Machine const& machine) {
+  Json json = Json::object();
+  json["logical"] = logical;
+  for (char const* key : {"physical", "uuid", "pci", "name", "compute_capability", "mig"}) json[key] = nullptr;
+  if (!device.physical || static_cast<std::size_t>(device.physical->value) >= machine.gpus.size()) return json;
+  Gpu const& gpu = machine.gpus[static_cast<std::size_t>(device.physical->value)];
+  json["physical"] = device.physical->value;
+  json["pci"] = to_string(gpu.pci);
+  if (!gpu.name.empty()) put_text(json, "name", std::string_view{gpu.name});
+  if (gpu.compute_capability) json["compute_capability"] = to_string(*gpu.compute_capability);
+  if (device.mig && *device.mig < gpu.mig.size()) {
+    MigInstance const& instance = gpu.mig[*device.mig];
+    if (instance.uuid) json["uuid"] = "MIG-" + to_string(*instance.uuid);
+    json["mig"] = detail::mig_json<Json>(instance);
+  } else if (gpu.uuid) {
+    json["uuid"] = "GPU-" + to_string(*gpu.uuid);
+  }
+  return json;
+}
+
+/// What the driver makes of the two variables on a machine, as one object. "order" is the order that holds, the default
+/// where the variable is not set; "cuInit" is null where the machine does not tell enough.
+template <class Json>
+[[nodiscard]] Json visibility_json(Visibility const& visibility, VisibilityVariables const& variables,
+                                   Machine const& machine) {
+  Json json = Json::object();
+  json["schema"] = json_schema;
+  json["visible"] = nullptr;
+  if (variables.visible) put_text(json, "visible", *variables.visible);
+  put_text(json, "order", variables.order.value_or(device_order.info.fallback));
+  json["source"] = std::string{to_string(machine.source)};
+  bool const known = visibility.known || visibility.order_is_invalid;
+  json["cuInit"] = !known ? Json(nullptr) : Json(visibility.order_is_invalid ? 101 : visibility.cu_init);
+  json["devices"] = Json::array();
+  if (visibility.known) {
+    for (std::size_t i = 0; i < visibility.devices.size(); ++i) {
+      json["devices"].push_back(visible_device_json<Json>(i, visibility.devices[i], machine));
+    }
+  }
+  json["dropped"] = Json::array();
+  for (DroppedEntry const& dropped : visibility.dropped) json["dropped"].push_back(Json(dropped));
+  json["error"] = visibility.error ? Json(*visibility.error) : Json(nullptr);
+  json["evidence"] = std::string{to_string(visibility.documented_only ? Evidence::documented : Evidence::measured)};
+  return json;
+}
+
+template <class Json>
+void to_json(Json& json, VariableInfo const& info) {
+  json = Json::object();
+  json["name"] = std::string{info.name};
+  json["accepted"] = std::string{info.accepted};
+  json["default"] = std::string{info.fallback};
+  json["read"] = std::string{to_string(info.read)};
+  json["read_evidence"] = std::string{to_string(info.read_evidence)};
+  json["since"] = detail::text_or_null<Json>(info.since);
+  json["until"] = detail::text_or_null<Json>(info.until);
+  json["platform"] = detail::text_or_null<Json>(info.platform);
+  json["purpose"] = std::string{info.purpose};
+  json["privileged"] = info.privileged;
+}
+
+/// "about" is what is known of the variable: null for a name that cuenv does not know.
+template <class Json>
+void to_json(Json& json, Explanation const& explanation) {
+  json = Json::object();
+  put_text(json, "name", std::string_view{explanation.name});
+  put_text(json, "text", std::string_view{explanation.text});
+  json["effective"] = nullptr;
+  json["evidence"] = nullptr;
+  json["fatal"] = false;
+  if (explanation.effect) {
+    put_text(json, "effective", std::string_view{explanation.effect->value});
+    json["evidence"] = std::string{to_string(explanation.effect->evidence)};
+    json["fatal"] = explanation.effect->fatal;
+  }
+  json["about"] = explanation.info != nullptr ? Json(*explanation.info) : Json(nullptr);
+  json["findings"] = detail::array_of<Json>(explanation.findings);
+}
+
+namespace detail {
+
+template <class Json>
+[[nodiscard]] Json variable_json(std::string_view name, std::optional<std::string> const& found,
+                                 std::optional<std::string> const& wanted, Outcome outcome) {
+  Json json = Json::object();
+  put_text(json, "name", name);
+  put_text(json, "found", found);
+  put_text(json, "wanted", wanted);
+  json["outcome"] = std::string{to_string(outcome)};
+  return json;
+}
+
+}  // namespace detail
+
+template <class Json>
+void to_json(Json& json, PlannedVariable const& variable) {
+  json = detail::variable_json<Json>(variable.name, variable.found, variable.wanted, variable.outcome);
+}
+
+template <class Json>
+void to_json(Json& json, ReportedVariable const& variable) {
+  json = detail::variable_json<Json>(variable.name, variable.found, variable.wanted, variable.outcome);
+}
+
+template <class Json>
+void to_json(Json& json, Plan const& plan) {
+  json = Json::object();
+  json["variables"] = Json::array();
+  for (PlannedVariable const& variable : plan.variables) json["variables"].push_back(Json(variable));
+  json["findings"] = detail::array_of<Json>(plan.findings);
+}
+
+template <class Json>
+void to_json(Json& json, Report const& report) {
+  json = Json::object();
+  json["variables"] = Json::array();
+  for (ReportedVariable const& variable : report.variables) json["variables"].push_back(Json(variable));
+  json["attached"] = report.attached;
+  json["cuda"] = report.driver_cuda_version == 0 ? Json(nullptr)
+                                                 : Json(std::to_string(report.driver_cuda_version / 1000) + "." +
+                                                        std::to_string(report.driver_cuda_version % 1000 / 10));
+  json["driver"] = detail::text_or_null<Json>(report.driver_version);
+  json["driver_path"] = nullptr;
+  if (!report.driver_path.empty()) put_text(json, "driver_path", std::string_view{report.driver_path});
+  json["simulated_root"] = nullptr;
+  if (!report.simulated_root.empty()) put_text(json, "simulated_root", std::string_view{report.simulated_root});
+  json["machine_source"] = std::string{to_string(report.machine_source)};
+  json["findings"] = detail::array_of<Json>(report.findings);
+}
+
+template <class Json>
+void to_json(Json& json, LoadResult const& result) {
+  json = Json::object();
+  json["logical"] = result.device.value;
+  json["loads"] = result.loads();
+  json["code"] = result.code;
+  json["no_context"] = result.no_context;
+  put_text(json, "log", std::string_view{result.log});
+}
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_NLOHMANN_JSON_HPP

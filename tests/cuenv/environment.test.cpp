@@ -1,0 +1,70 @@
+#include <cuenv/environment.hpp>
+
+#include "support/catch.hpp"
+#include "support/described_environment.hpp"
+
+#include <cstdlib>
+#include <string>
+
+using cuenv::Assignment;
+using cuenv_tests::DescribedEnvironment;
+
+TEST_CASE("assignments are applied in order, and undone to what was", "[environment]") {
+  DescribedEnvironment const environment{{{"A", "old"}, {"B", ""}, {"C", "stays"}}};
+  auto const undo =
+      cuenv::apply_assignments(environment, {{"A", "new"}, {"B", std::nullopt}, {"D", "x"}, {"A", "newer"}});
+  CHECK(environment.variables == DescribedEnvironment::Map{{"A", "newer"}, {"C", "stays"}, {"D", "x"}});
+  for (Assignment const& assignment : undo) CHECK(environment.set(assignment) == 0);
+  CHECK(environment.variables == DescribedEnvironment::Map{{"A", "old"}, {"B", ""}, {"C", "stays"}});
+}
+
+TEST_CASE("when one assignment fails nothing has changed, and unset stays unset", "[environment]") {
+  DescribedEnvironment::Map const before{{"A", "old"}, {"B", ""}};
+  DescribedEnvironment environment{before};
+  environment.refused = "F";
+  for (auto const& list : {std::vector<Assignment>{{"A", "new"}, {"N", "x"}, {"B", std::nullopt}, {"F", "y"}},
+                           std::vector<Assignment>{{"F", std::nullopt}, {"A", "new"}}}) {
+    try {
+      (void)cuenv::apply_assignments(environment, list);
+      FAIL("nothing was thrown");
+    } catch (cuenv::EnvironmentError const& error) {
+      REQUIRE(error.diagnostics().size() == 1);
+      CHECK(error.diagnostics()[0].subject == "F");
+      CHECK(error.diagnostics()[0].code == "environment.not_set");
+    }
+    CHECK(environment.variables == before);
+    CHECK_FALSE(environment.get("N"));
+  }
+}
+
+TEST_CASE("nothing to apply leaves nothing to undo", "[environment]") {
+  DescribedEnvironment const environment{{{"A", "old"}}};
+  CHECK(cuenv::apply_assignments(environment, {}).empty());
+  CHECK(environment.variables.size() == 1);
+}
+
+TEST_CASE("the process's environment is changed and put back", "[environment]") {
+  std::string const name = "CUENV_TEST_VARIABLE";
+  cuenv::Environment const& environment = cuenv::process_environment;
+  REQUIRE_FALSE(environment.get(name));
+  auto const undo = cuenv::apply_assignments(environment, {{name, "a=\xff b"}});
+  CHECK(environment.get(name) == "a=\xff b");
+  bool listed = false;
+  for (Assignment const& variable : environment.all()) listed = listed || variable == Assignment{name, "a=\xff b"};
+  CHECK(listed);
+  for (Assignment const& assignment : undo) CHECK(environment.set(assignment) == 0);
+  CHECK_FALSE(environment.get(name));
+}
+
+TEST_CASE("the process's environment refuses what it cannot hold", "[environment]") {
+  Assignment const bad[] = {{"CUENV_TEST=X", "1"},
+                            {"", "1"},
+                            {std::string("CUENV_TEST\0X", 12), "1"},
+                            {"CUENV_TEST_VARIABLE", std::string("a\0b", 3)}};
+  for (Assignment const& assignment : bad) {
+    CHECK(cuenv::process_environment.set(assignment) == EINVAL);
+    CHECK_THROWS_AS(cuenv::apply_assignments(cuenv::process_environment, {{"CUENV_TEST_VARIABLE", "1"}, assignment}),
+                    cuenv::EnvironmentError);
+    CHECK_FALSE(cuenv::process_environment.get("CUENV_TEST_VARIABLE"));
+  }
+}

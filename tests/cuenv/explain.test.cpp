@@ -1,0 +1,83 @@
+#include <cuenv/explain.hpp>
+
+#include "support/catch.hpp"
+#include "support/described_machines.hpp"
+
+#include <string>
+#include <vector>
+
+using cuenv::explain_variables;
+using cuenv::Explanation;
+
+namespace {
+
+cuenv::Explanation explain_one(std::string const& name, std::string const& text) {
+  auto const explanations = explain_variables({{"PATH", "/bin"}, {name, text}}, cuenv_tests::two_h200());
+  REQUIRE(explanations.size() == 1);
+  return explanations[0];
+}
+
+}  // namespace
+
+TEST_CASE("a found text is explained with what the driver makes of it", "[explain]") {
+  struct Row {
+    char const* name;
+    char const* text;
+    char const* effect;
+    bool has_finding;
+  };
+  for (Row const& row :
+       {Row{"CUDA_LAUNCH_BLOCKING", "true", "off", true}, Row{"CUDA_LAUNCH_BLOCKING", "1x", "on", true},
+        Row{"CUDA_LAUNCH_BLOCKING", "1", "on", false},
+        Row{"CUDA_CACHE_MAXSIZE", "1G", "1 byte: nothing new is cached", true},
+        Row{"CUDA_DEVICE_MAX_CONNECTIONS", "64", "32", true},
+        Row{"CUDA_DEVICE_ORDER", "pci_bus_id", "cuInit fails with 101: no CUDA", true},
+        Row{"CUDA_MODULE_LOADING", "AUTO", "lazy", true}, Row{"CUDA_CACHE_PATH", "~/x", "nothing is cached", true},
+        Row{"CUDA_VISIBLE_DEVICES", "1,0", "logical 0 = physical 1, logical 1 = physical 0", false},
+        Row{"CUDA_VISIBLE_DEVICES", "0-1", "logical 0 = physical 0", true},
+        Row{"CUDA_VISIBLE_DEVICES", "0,0", "no GPU: cuInit gives 101", true}}) {
+    INFO(row.name << "=" << row.text);
+    auto const explanation = explain_one(row.name, row.text);
+    REQUIRE(explanation.effect);
+    CHECK(explanation.effect->value == row.effect);
+    CHECK(explanation.effect->evidence == cuenv::Evidence::measured);
+    CHECK(explanation.findings.empty() != row.has_finding);
+    if (row.has_finding) CHECK_FALSE(explanation.findings[0].fix.empty());
+  }
+}
+
+TEST_CASE("what only documents say is marked so", "[explain]") {
+  CHECK(explain_one("CUDA_SCALE_LAUNCH_QUEUES", "8x").effect->evidence == cuenv::Evidence::documented);
+  CHECK(explain_one("CUDA_SCALE_LAUNCH_QUEUES", "8x").effect->value == "1x");
+}
+
+TEST_CASE("variables of tools are explained without an effect of the driver's", "[explain]") {
+  auto const explanation = explain_one("NVIDIA_VISIBLE_DEVICES", "void");
+  CHECK_FALSE(explanation.effect);
+  REQUIRE(explanation.info != nullptr);
+  CHECK(explanation.info->read == cuenv::Moment::not_driver);
+}
+
+TEST_CASE("values that run code are pointed out", "[explain]") {
+  CHECK(explain_one("CUDA_COREDUMP_FILE", "|cat").findings.at(0).code == "environment.runs_code");
+  CHECK(explain_one("CUDA_COREDUMP_FILE", "core.%p").findings.empty());
+  CHECK(explain_one("CUDA_INJECTION64_PATH", "/x.so").findings.at(0).code == "environment.runs_code");
+}
+
+TEST_CASE("an invalid order is explained with the order, once, and the list says there is no CUDA", "[explain]") {
+  auto const explanations =
+      explain_variables({{"CUDA_DEVICE_ORDER", ""}, {"CUDA_VISIBLE_DEVICES", "0"}}, cuenv_tests::two_h200());
+  REQUIRE(explanations.size() == 2);
+  CHECK(explanations[0].findings.size() == 1);
+  CHECK(explanations[0].effect->fatal);
+  CHECK(explanations[1].effect->value == "no CUDA: the order is invalid");
+  CHECK(explanations[1].findings.empty());
+}
+
+TEST_CASE("unknown names are left out, slips are kept", "[explain]") {
+  auto const explanations =
+      explain_variables({{"HOME", "/"}, {"CUDA_VISABLE_DEVICES", "0"}, {"CUDA_WHATEVER", "1"}}, {});
+  REQUIRE(explanations.size() == 1);
+  CHECK(explanations[0].info == nullptr);
+  CHECK(explanations[0].findings.at(0).code == "name.misspelt");
+}

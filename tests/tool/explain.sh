@@ -1,0 +1,54 @@
+. "$(dirname "$0")/expect.sh"
+
+call 1 explain CUDA_LAUNCH_BLOCKING=true CUDA_CACHE_MAXSIZE=1G CUDA_MEMCPY_ASYNC=1 FOO=
+has "the effective value" "effective  off (measured)" "$out"
+has "what to type" "write 1" "$out"
+has "a name that does nothing" "nothing reads a variable of this name" "$out"
+has "an unknown name" "cuenv does not know this variable" "$out"
+same "nothing is wider than 80 columns" "" "$(awk 'length > 80' "$work/out")"
+
+call 1 explain --json CUDA_LAUNCH_BLOCKING=true
+same "JSON" "1
+CUDA_LAUNCH_BLOCKING
+true
+off
+measured
+0
+context creation
+argument
+warning
+write 1" "$(at /schema /variables/0/name /variables/0/text /variables/0/effective /variables/0/evidence \
+  /variables/0/about/default /variables/0/about/read /variables/0/source /variables/0/findings/0/severity \
+  /variables/0/findings/0/fix)"
+
+call 0 explain CUDA_LAUNCH_BLOCKING=1
+CUDA_DEVICE_ORDER=pci_bus_id call 1 explain --json
+same "from the environment" "CUDA_DEVICE_ORDER
+environment
+true" "$(at /variables/0/name /variables/0/source /variables/0/fatal)"
+call 0 explain
+same "nothing is set" "no CUDA variable is set: every default holds" "$out"
+call 0 explain --json
+same "nothing is set" "[]" "$(at /variables)"
+CUDA_VISIBLE_DEVICE=0 call 1 explain
+has "a slip of the pen" "did you mean CUDA_VISIBLE_DEVICES?" "$out"
+
+# Bytes that are not UTF-8.
+call 0 explain --json "CUDA_CACHE_PATH=/tmp/$(printf 'a\377\303(b')"
+same "bytes in hex" "2f746d702f61ffc32862" "$(at /variables/0/text_hex)"
+same "replaced in the text" "/tmp/a$(printf '\357\277\275\357\277\275')(b" "$(at /variables/0/text)"
+CUDA_VISIBLE_DEVICES=$(printf '0\200') call 1 explain --json
+same "bytes in hex" "3080" "$(at /variables/0/text_hex)"
+call 0 explain "CUDA_CACHE_PATH=/tmp/$(printf 'a\377\033b')"
+has "shown in text" 'a\xff\x1bb' "$out"
+
+call 2 explain CUDA_LAUNCH_BLOCKING
+has "what is wrong" "write NAME=VALUE" "$err"
+call 2 explain =1
+call 2 explain --no-such-option
+call 2
+call 2 no-such-command
+call 0 --help
+call 0 explain --help
+call 0 --version
+finish
