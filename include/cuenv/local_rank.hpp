@@ -129,7 +129,7 @@ struct LauncherRow {
 /// Every launcher, the innermost first: a launcher that may be started by another comes before it.
 inline constexpr LauncherRow launchers[] = {
     {Launcher::torchrun, "torchrun", "LOCAL_RANK", "LOCAL_WORLD_SIZE", detail::read_local_size, "LOCAL_WORLD_SIZE",
-     "pytorch: torch/distributed/elastic/agent/server/local_elastic_agent.py"},
+     "tried: PyTorch 1.13.1; torch/distributed/elastic/agent/server/local_elastic_agent.py"},
     {Launcher::open_mpi, "Open MPI", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
      detail::read_local_size, "",
      "tried: Open MPI 4.1.4; docs.open-mpi.org, Environment variables set for MPI applications"},

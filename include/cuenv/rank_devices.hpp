@@ -184,12 +184,11 @@ inline void deal_devices(Settings& settings, LocalRank const& local, RankPolicy 
 /// a note says so. Where the machine is unknown, the number of GPUs is too:
 /// then the choice is not checked, which a warning says, and a list of several GPUs is not chosen from.
 ///
-/// Not idempotent: what is applied changes what is visible. Make the settings once, before the first session.
-/// Thread-safe unless another thread writes the environment.
+/// `settings` are others to add the choice to; a list of GPUs among them is replaced. Asked again in an environment
+/// with the choice in force, in a child say, it leaves it so. Thread-safe unless another thread writes the environment.
 [[nodiscard]] inline Settings settings_for_rank(LocalRank const& local, RankPolicy const& policy = {},
                                                 Environment const& environment = process_environment,
-                                                Machine const& machine = read_machine("")) {
-  Settings settings;
+                                                Machine const& machine = read_machine(""), Settings settings = {}) {
   detail::deal_devices(settings, local, policy, environment, machine);
   return settings;
 }
@@ -198,8 +197,7 @@ inline void deal_devices(Settings& settings, LocalRank const& local, RankPolicy 
 /// `problems()`; where no launcher says anything there is an error.
 [[nodiscard]] inline Settings settings_for_rank(FoundLocalRank const& found, RankPolicy const& policy = {},
                                                 Environment const& environment = process_environment,
-                                                Machine const& machine = read_machine("")) {
-  Settings settings;
+                                                Machine const& machine = read_machine(""), Settings settings = {}) {
   for (Diagnostic const& finding : found.findings) settings.add_problem(finding);
   if (found.local) detail::deal_devices(settings, *found.local, policy, environment, machine);
   if (found.launcher == nullptr) {

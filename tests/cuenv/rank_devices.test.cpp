@@ -4,11 +4,11 @@
 #include "support/described_environment.hpp"
 #include "support/described_machines.hpp"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using cuenv::LocalRank;
@@ -210,4 +210,13 @@ TEST_CASE("the launchers' findings come first, and no launcher is an error", "[r
 TEST_CASE("a rank that was given its GPU keeps it when asked again", "[rank_devices]") {
   CHECK(visible_for({1, 2}, {}, {{"CUDA_VISIBLE_DEVICES", visible_for({1, 2}, {}, {}, alike_gpus(2))}},
                     alike_gpus(2)) == "unchanged");
+}
+
+TEST_CASE("the choice is added to other settings", "[rank_devices]") {
+  cuenv::Settings others;
+  others.set(cuenv::launch_blocking, true).set(cuenv::visible_devices, {cuenv::physical(0)});
+  DescribedEnvironment const environment;
+  auto const settings = cuenv::settings_for_rank(LocalRank{1, 2}, {}, environment, alike_gpus(2), std::move(others));
+  CHECK(settings.get(cuenv::launch_blocking) == true);
+  CHECK(settings.get(cuenv::visible_devices) == cuenv::VisibleDevices{cuenv::logical(1)});
 }
