@@ -87,7 +87,14 @@ cuenv::Settings settings_of(ChildOptions const& options) {
 
 Child plan_child(ChildOptions const& options, cuenv::Environment const& environment, cuenv::Machine const& machine) {
   Child child;
-  cuenv::Settings const settings = settings_of(options);
+  cuenv::Settings settings = settings_of(options);
+  if (options.per_rank) {
+    if (settings.get(cuenv::visible_devices)) {
+      throw std::runtime_error{"give --per-rank or a list of devices, not both"};
+    }
+    settings = cuenv::settings_for_rank(cuenv::find_local_rank(environment), *options.per_rank, environment, machine,
+                                        std::move(settings));
+  }
   cuenv::Plan plan = cuenv::make_plan(settings, environment, machine);
   child.findings = std::move(plan.findings);
   for (cuenv::PlannedVariable const& variable : plan.variables) {

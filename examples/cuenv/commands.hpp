@@ -31,6 +31,7 @@ struct ChildOptions {
   std::optional<std::string> visible;
   std::string settings_file;
   std::string toolkit;
+  std::optional<cuenv::RankPolicy> per_rank;
 };
 /// Returns only when the program could not be executed.
 int run(ChildOptions const& options, std::vector<std::string> const& command);

@@ -50,6 +50,9 @@ CLI::Option* add_child_options(CLI::App& command, tool::ChildOptions& options, s
   command.add_option("--settings", options.settings_file, "a file with lines NAME = value")->option_text("FILE");
   command.add_option("--toolkit", options.toolkit, "put this CUDA toolkit first in PATH and LD_LIBRARY_PATH")
       ->option_text("DIR");
+  command.add_flag_callback(
+      "--per-rank", [&options] { options.per_rank = cuenv::RankPolicy{}; },
+      "a GPU of its own for each rank of a launcher on this node");
   return command.add_option("--visible", visible, "the GPUs to see: 1,0 as nvidia-smi counts, UUIDs, all or none")
       ->option_text("LIST");
 }

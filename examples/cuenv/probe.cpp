@@ -43,7 +43,9 @@ int probe(bool jit) {
       answer["module_loading"] = mode == CU_MODULE_EAGER_LOADING ? "eager" : "lazy";
     }
     if (jit) {
-      answer["jit"] = cuenv::load_on(api, cuenv::logical(0), cuenv::detail::PaddedImage{std::string_view{ptx}}, {{9, 0}, {}, {}}).code;
+      answer["jit"] =
+          cuenv::load_on(api, cuenv::logical(0), cuenv::detail::PaddedImage{std::string_view{ptx}}, {{9, 0}, {}, {}})
+              .code;
     }
   }
   std::cout << text_of(answer);

@@ -47,6 +47,14 @@ class ListedEnvironment final : public Environment {
     return 0;
   }
   [[nodiscard]] std::vector<Assignment> all() const override { return variables_; }
+  /// "NAME=value" for each variable that is set.
+  [[nodiscard]] std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    for (Assignment const& variable : variables_) {
+      if (variable.text) lines.push_back(variable.name + "=" + *variable.text);
+    }
+    return lines;
+  }
 
  private:
   mutable std::vector<Assignment> variables_;  // setting a variable is const in an Environment: it is the process's
@@ -54,10 +62,20 @@ class ListedEnvironment final : public Environment {
 
 }  // namespace detail
 
-/// The environment of a child with the settings in force, as "NAME=value" lines for posix_spawn or execve (append a
-/// null pointer to the pointers). The own environment is read and not changed. `findings`, where given, gets the plan's
-/// notes and warnings. Throws SettingsError, as a session would. Thread-safe unless another thread writes the
-/// environment.
+/// What posix_spawn and execve take: a pointer to each text, and a null pointer behind the last. Good for as long as
+/// the texts stay as they are.
+[[nodiscard]] inline std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// The environment of a child with the settings in force, as "NAME=value" lines, and `pointers_to` them for posix_spawn
+/// or execve. The own environment is read and not changed, so the own session and other threads are not touched.
+/// `findings`, where given, gets the plan's notes and warnings. Throws SettingsError, as a session would. Thread-safe
+/// unless another thread writes the environment.
 [[nodiscard]] inline std::vector<std::string> environment_for(Settings const& settings,
                                                               Environment const& environment = process_environment,
                                                               Machine const& machine = read_machine(""),
@@ -66,12 +84,8 @@ class ListedEnvironment final : public Environment {
   if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
   detail::ListedEnvironment const child{environment.all()};
   for (Assignment const& assignment : plan.assignments()) (void)child.set(assignment);
-  std::vector<std::string> lines;
-  for (Assignment const& variable : child.all()) {
-    if (variable.text) lines.push_back(variable.name + "=" + *variable.text);
-  }
   if (findings != nullptr) append(*findings, std::move(plan.findings));
-  return lines;
+  return child.lines();
 }
 
 #ifdef __linux__
@@ -95,23 +109,14 @@ inline void restart_with(Settings const& settings) {
   for (Assignment const& assignment : plan.assignments()) (void)child.set(assignment);
   // It would go on for ever if the settings were not in force then.
   if (!make_plan(settings, child, machine).assignments().empty()) refuse("the settings would still not be in force");
-  std::vector<std::string> environment;
-  for (Assignment const& variable : child.all()) {
-    if (variable.text) environment.push_back(variable.name + "=" + *variable.text);
-  }
+  std::vector<std::string> environment = child.lines();
   auto const command_line = detail::read_small_file("/proc/self/cmdline", std::size_t{1} << 22);
   if (!command_line || command_line->empty()) refuse("its arguments are not known");
   std::vector<std::string> arguments;
   for (std::string_view rest = *command_line; !rest.empty();) {
     arguments.push_back(std::string{detail::take_until(rest, '\0')});
   }
-  auto const pointers = [](std::vector<std::string>& texts) {
-    std::vector<char*> list;
-    for (std::string& text : texts) list.push_back(&text[0]);
-    list.push_back(nullptr);
-    return list;
-  };
-  ::execve("/proc/self/exe", pointers(arguments).data(), pointers(environment).data());
+  ::execve("/proc/self/exe", pointers_to(arguments).data(), pointers_to(environment).data());
   refuse(std::strerror(errno));
 }
 

@@ -18,11 +18,13 @@
 #include <cuenv/inspect.hpp>
 #include <cuenv/judge.hpp>
 #include <cuenv/load.hpp>
+#include <cuenv/local_rank.hpp>
 #include <cuenv/machine.hpp>
 #include <cuenv/names.hpp>
 #include <cuenv/nvml.hpp>
 #include <cuenv/plan.hpp>
 #include <cuenv/program.hpp>
+#include <cuenv/rank_devices.hpp>
 #include <cuenv/report.hpp>
 #include <cuenv/result_code.hpp>
 #include <cuenv/session.hpp>

@@ -19,6 +19,7 @@
 #include <cuenv/visibility.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -316,7 +317,38 @@ class Session {
     }
     auto devices = read_devices(driver_.api, machine, code);
     if (code != 0) return detail::init_error(code, driver_, {});
+    if (auto error = l2_share_error(environment, devices)) return error;
     map_ = DeviceMap{std::move(devices)};
+    return std::nullopt;
+  }
+
+  /// More of the L2 cache to be set aside than a device can persist makes its contexts fail with 1 (measured, H200: 62
+  /// percent works and 63 does not, by just this comparison).
+  [[nodiscard]] std::optional<DriverError> l2_share_error(Environment const& environment,
+                                                          std::vector<Device> const& devices) const {
+    std::string const name{persisting_l2_percentage.info.name};
+    auto const text = environment.get(name);
+    if (!text) return std::nullopt;
+    auto const share = static_cast<std::int32_t>(static_cast<std::uint32_t>(detail::strtoull_base10(*text).value));
+    for (Device const& device : devices) {
+      CUdevice handle = 0;
+      int most = 0;
+      int all = 0;
+      bool const known =
+          driver_.api.device_get(&handle, device.logical.value) == CUDA_SUCCESS &&
+          driver_.api.device_get_attribute(&most, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, handle) ==
+              CUDA_SUCCESS &&
+          driver_.api.device_get_attribute(&all, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, handle) == CUDA_SUCCESS && all > 0;
+      if (!known || share <= 0 || static_cast<std::int64_t>(share) * all <= static_cast<std::int64_t>(most) * 100)
+        continue;
+      return DriverError{
+          CUDA_ERROR_INVALID_VALUE,
+          {{Severity::error, "persisting_l2.too_much", name, *text, Diagnostic::no_offset,
+            "logical GPU " + std::to_string(device.logical.value) + " can set aside " +
+                std::to_string(static_cast<std::int64_t>(most) * 100 / all) + " percent of its L2 cache at most",
+            "every context on it fails with 1 (invalid value)",
+            "write " + std::to_string(static_cast<std::int64_t>(most) * 100 / all) + " or less"}}};
+    }
     return std::nullopt;
   }
 

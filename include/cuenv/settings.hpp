@@ -121,7 +121,8 @@ class Settings {
     return all;
   }
 
-  /// Adds a problem of the source the settings were read from.
+  /// Adds a finding of the source the settings were made from. An error is refused by whatever uses the settings; a
+  /// note or a warning gets into the report. It goes when the variable it is about is set anew.
   void add_problem(Diagnostic problem) { problems_.push_back(std::move(problem)); }
 
  private:

@@ -175,12 +175,12 @@ template <int low, int high>
     effect.problem = "only a leading number is read, and only its lowest 32 bits";
     effect.fix = "write a number from 0 to 100";
   }
-  if (!none && static_cast<std::uint32_t>(number.value) >= 70) {
+  if (!none && static_cast<std::uint32_t>(number.value) > 62) {
     effect.value += ": more than the GPU can persist may be asked for";
     effect.problem =
         "where this is more than CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, creating a context fails "
-        "with 1 (invalid value); on an H200 that is so from 70 on, 60 works";
-    effect.fix = "write 60 or less";
+        "with 1 (invalid value); on an H200 62 works and 63 does not";
+    effect.fix = "write 62 or less";
     effect.fatal = true;
   }
   return effect;

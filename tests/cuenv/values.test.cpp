@@ -164,6 +164,7 @@ TEST_CASE("a share of the L2 cache beyond what the GPU persists ends the context
                       {"50", "50 percent", true},
                       {"51", "51 percent", true},
                       {"60", "60 percent", true},
+                      {"62", "62 percent", true},
                       {"50x", "50 percent", false},
                       {"1.5", "1 percent", false},
                       {"", "0 percent", false},
@@ -178,7 +179,7 @@ TEST_CASE("a share of the L2 cache beyond what the GPU persists ends the context
     CHECK(effect.problem.empty() == row.means_it);
     CHECK_FALSE(effect.fatal);
   }
-  for (char const* text : {"70", "74", "75", "76", "80", "90", "95", "99", "100", "101"}) {
+  for (char const* text : {"63", "65", "70", "74", "75", "76", "80", "90", "95", "99", "100", "101"}) {
     INFO(text);
     Effect const effect = l2_percentage_effect(text);
     CHECK(effect.fatal);

@@ -80,8 +80,10 @@ CUresult load_spin(CUmodule* module) {
 std::size_t files_below(std::string const& folder) {
   std::size_t count = 0;
   std::error_code error;
-  for (auto const& entry : std::filesystem::recursive_directory_iterator{folder, error})
-    count += entry.is_regular_file() ? 1U : 0U;
+  for (auto const& entry : std::filesystem::recursive_directory_iterator{folder, error}) {
+    count +=
+        entry.is_regular_file() && entry.path().filename() != "index" ? 1U : 0U;  // the index is there without entries
+  }
   return count;
 }
 

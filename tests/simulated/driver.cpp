@@ -366,6 +366,11 @@ CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice
       case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = static_cast<int>(pci.bus); return CUDA_SUCCESS;
       case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: *value = static_cast<int>(pci.device); return CUDA_SUCCESS;
       case CU_DEVICE_ATTRIBUTE_INTEGRATED: *value = 0; return CUDA_SUCCESS;
+      // As on an H200, where a share may be set aside up to just this comparison (measured).
+      case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 62914560; return CUDA_SUCCESS;
+      case CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE:
+        *value = static_cast<int>(62914560LL * p.machine.max_persisting_l2 / 100);
+        return CUDA_SUCCESS;
       case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: *value = CU_COMPUTEMODE_DEFAULT; return CUDA_SUCCESS;
       default: return CUDA_ERROR_INVALID_VALUE;  // not described
     }

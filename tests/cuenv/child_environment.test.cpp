@@ -1,0 +1,57 @@
+#include <cuenv/child_environment.hpp>
+
+#include "support/catch.hpp"
+#include "support/described_environment.hpp"
+#include "support/described_machines.hpp"
+
+#include <string>
+#include <vector>
+
+using cuenv::Precedence;
+using cuenv::Settings;
+using cuenv_tests::DescribedEnvironment;
+using Lines = std::vector<std::string>;
+
+TEST_CASE("a child's environment has the settings, and the own one is not touched", "[child_environment]") {
+  DescribedEnvironment const own{{{"CUDA_VISIBLE_DEVICES", "1,0"}, {"EMPTY", ""}, {"HOME", "/home/user=x"}}};
+  auto const before = own.variables;
+  Settings settings;
+  settings.set(cuenv::visible_devices, {cuenv::logical(1)}, Precedence::refine).set(cuenv::launch_blocking, true);
+  CHECK(environment_for(settings, own, cuenv_tests::two_h200()) ==
+        Lines{"CUDA_VISIBLE_DEVICES=0", "EMPTY=", "HOME=/home/user=x", "CUDA_LAUNCH_BLOCKING=1"});
+  CHECK(own.variables == before);
+}
+
+TEST_CASE("a child's environment lacks what a setting removes", "[child_environment]") {
+  DescribedEnvironment const own{{{"CUDA_VISIBLE_DEVICES", "1"}, {"HOME", "/"}}};
+  Settings settings;
+  settings.set(cuenv::visible_devices, cuenv::VisibleDevices::all(), Precedence::override);
+  CHECK(environment_for(settings, own, cuenv_tests::two_h200()) == Lines{"HOME=/"});
+}
+
+TEST_CASE("a child keeps what its parent keeps, and the findings say what is odd", "[child_environment]") {
+  DescribedEnvironment const own{{{"CUDA_LAUNCH_BLOCKING", "yes"}}};
+  Settings settings;
+  settings.set(cuenv::launch_blocking, true);
+  cuenv::Diagnostics findings;
+  CHECK(environment_for(settings, own, cuenv_tests::two_h200(), &findings) == Lines{"CUDA_LAUNCH_BLOCKING=yes"});
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].subject == "CUDA_LAUNCH_BLOCKING");
+}
+
+TEST_CASE("a child is refused what a session is refused", "[child_environment]") {
+  DescribedEnvironment const own;
+  Settings settings;
+  settings.set(cuenv::visible_devices, {cuenv::logical(2)}, Precedence::refine);
+  CHECK_THROWS_AS(environment_for(settings, own, cuenv_tests::two_h200()), cuenv::SettingsError);
+}
+
+TEST_CASE("pointers end with a null pointer", "[child_environment]") {
+  Lines texts{"A=1", "B="};
+  auto const pointers = cuenv::pointers_to(texts);
+  REQUIRE(pointers.size() == 3);
+  CHECK(pointers[1] == std::string{"B="});
+  CHECK(pointers[2] == nullptr);
+  texts.clear();
+  CHECK(cuenv::pointers_to(texts).size() == 1);
+}
