@@ -1,6 +1,8 @@
 #ifndef CUENV_EXAMPLES_CUENV_COMMANDS_HPP
 #define CUENV_EXAMPLES_CUENV_COMMANDS_HPP
 
+#include <cuenv/rank_devices.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>

@@ -184,7 +184,7 @@ TEST_CASE("a share of the L2 cache beyond what the GPU persists ends the context
     Effect const effect = l2_percentage_effect(text);
     CHECK(effect.fatal);
     CHECK_THAT(effect.problem, ContainsSubstring("creating a context fails"));
-    CHECK(effect.fix == "write 60 or less");
+    CHECK(effect.fix == "write 62 or less");
   }
 }
 
