@@ -303,15 +303,6 @@ TEST_CASE("where no context can be made the error says so and not that the image
   }
 }
 
-TEST_CASE("a share of the L2 cache that is too large is named when no context can be made", "[load]") {
-  OnMachine const on{two_h200(), {{"CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT", "90"}}};
-  auto const result = on.session.load_check(image("sm_90.fatbin"), logical(0));
-  CHECK(result.code == 1);
-  CHECK(result.no_context);
-  CHECK_THAT(refusal(on.session, image("sm_90.fatbin")),
-             ContainsSubstring("CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT"));
-}
-
 TEST_CASE("several threads check at once", "[load]") {
   OnMachine const on;
   std::vector<int> failures(4);

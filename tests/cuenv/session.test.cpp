@@ -740,3 +740,20 @@ TEST_CASE("with other threads the environment is changed only where that is safe
   Session const accepted{settings, cuenv::despite_threads, here.system};
   CHECK(here.environment.variables.at("CUDA_CACHE_DISABLE") == "1");
 }
+
+TEST_CASE("a share of the L2 cache that no context could get is an error of the session", "[session]") {
+  std::string const name = "CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT";
+  {
+    DescribedSystem here;
+    Settings settings;
+    settings.set(cuenv::persisting_l2_percentage, 63);
+    auto const error = refused<cuenv::DriverError>(here, settings);
+    CHECK(error.code() == 1);
+    CHECK(error.diagnostics().at(0).subject == name);
+    CHECK(error.diagnostics().at(0).fix == "write 62 or less");
+  }
+  DescribedSystem here;
+  here.environment.variables[name] = "62";
+  Session const session{{}, cuenv::SessionOptions::none, here.system};
+  CHECK(session.devices().size() == 2);
+}

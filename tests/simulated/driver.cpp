@@ -369,7 +369,7 @@ CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice
       // As on an H200, where a share may be set aside up to just this comparison (measured).
       case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 62914560; return CUDA_SUCCESS;
       case CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE:
-        *value = static_cast<int>(62914560LL * p.machine.max_persisting_l2 / 100);
+        *value = static_cast<int>((62914560LL * p.machine.max_persisting_l2 + 99) / 100);
         return CUDA_SUCCESS;
       case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: *value = CU_COMPUTEMODE_DEFAULT; return CUDA_SUCCESS;
       default: return CUDA_ERROR_INVALID_VALUE;  // not described
