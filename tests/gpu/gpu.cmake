@@ -107,3 +107,16 @@ target_compile_definitions(moments_runtime_static PRIVATE CUENV_RUNTIME_API)
 target_compile_definitions(moments_runtime_shared PRIVATE CUENV_RUNTIME_API)
 target_link_libraries(moments_runtime_static PRIVATE CUDA::cudart_static)
 target_link_libraries(moments_runtime_shared PRIVATE CUDA::cudart)
+
+# Real libraries: what a program with them loaded is told, and the list of their code against cuobjdump's.
+foreach(name own_code own_code_newer)
+  add_executable(${name} gpu/own_code.cpp ${gpu_binary_dir}/runtime_kernels.o)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE cuenv::cuenv cuenv_warnings CUDA::cudart_static)
+endforeach()
+target_sources(own_code_newer PRIVATE ${gpu_binary_dir}/runtime_kernels_newer.o)
+add_executable(list_targets gpu/list_targets.cpp)
+target_link_libraries(list_targets PRIVATE cuenv::cuenv cuenv_warnings)
+add_test(NAME gpu.real_libraries COMMAND sh ${gpu_dir}/real_libraries.sh
+  $<TARGET_FILE:own_code> $<TARGET_FILE:own_code_newer> $<TARGET_FILE:list_targets>)
+set_tests_properties(gpu.real_libraries PROPERTIES LABELS gpu SKIP_RETURN_CODE 77)
