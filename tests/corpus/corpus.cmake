@@ -4,7 +4,8 @@ if(NOT CUENV_NVCC OR WIN32)
   message(STATUS "cuenv: no nvcc, so the verdicts are not compared with what a driver answered")
   return()
 endif()
-set(corpus "${CMAKE_CURRENT_BINARY_DIR}/corpus")
+set(CUENV_CORPUS_DIR "${CMAKE_CURRENT_BINARY_DIR}/corpus" CACHE PATH "Where the corpus is built; build trees can share it")
+set(corpus "${CUENV_CORPUS_DIR}")
 cmake_path(GET CUENV_NVCC PARENT_PATH nvcc_folder)
 add_custom_command(
   OUTPUT "${corpus}.stamp"
