@@ -106,7 +106,7 @@ cuenv::Gpu gpu_at(Place const& place) {
 }  // namespace
 
 cuenv::Machine machine_here() {
-  cuenv::Machine machine = cuenv::read_machine("");
+  cuenv::Machine machine = cuenv::read_this_machine();
   std::string error;
   cuenv::Machine nvml = cuenv::read_machine_from_nvml(cuenv::open_nvml_library(), error);
   if (machine.source == cuenv::MachineSource::unknown) return nvml;
@@ -114,6 +114,7 @@ cuenv::Machine machine_here() {
     for (cuenv::Gpu const& other : nvml.gpus) {
       if (other.pci != gpu.pci || (gpu.uuid && other.uuid != gpu.uuid)) continue;
       gpu.uuid = other.uuid;
+      gpu.name = other.name;
       gpu.compute_capability = other.compute_capability;
       gpu.mig_enabled = other.mig_enabled;
       gpu.mig = other.mig;

@@ -13,7 +13,8 @@ namespace tool {
 int run(ChildOptions const& options, std::vector<std::string> const& command) {
   Child const child = plan_child(options, cuenv::process_environment, machine_here());
   for (cuenv::Diagnostic const& finding : child.findings) {
-    if (finding.severity != cuenv::Severity::note) std::cerr << to_string(finding) << '\n';
+    // In one piece: under a launcher the lines of several ranks meet on one terminal.
+    if (finding.severity != cuenv::Severity::note) std::cerr << to_string(finding) + '\n';
   }
   if (has_error(child.findings)) return refused;
   cuenv::apply_assignments(cuenv::process_environment, child.variables);

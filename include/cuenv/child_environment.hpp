@@ -9,6 +9,7 @@
 #include <cuenv/machine.hpp>
 #include <cuenv/plan.hpp>
 #include <cuenv/settings.hpp>
+#include <cuenv/system.hpp>
 #include <cuenv/version.hpp>
 
 #include <cerrno>
@@ -78,7 +79,7 @@ class ListedEnvironment final : public Environment {
 /// unless another thread writes the environment.
 [[nodiscard]] inline std::vector<std::string> environment_for(Settings const& settings,
                                                               Environment const& environment = process_environment,
-                                                              Machine const& machine = read_machine(""),
+                                                              Machine const& machine = read_this_machine(),
                                                               Diagnostics* findings = nullptr) {
   Plan plan = make_plan(settings, environment, machine);
   if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
@@ -96,7 +97,7 @@ class ListedEnvironment final : public Environment {
 /// files that are open without O_CLOEXEC stay open. Throws SettingsError as a session would, and EnvironmentError where
 /// the program cannot be started anew. Linux only.
 inline void restart_with(Settings const& settings) {
-  Machine const machine = read_machine("");
+  Machine const machine = read_this_machine();
   Plan const plan = make_plan(settings, process_environment, machine);
   if (has_error(plan.findings)) throw SettingsError{plan.findings};
   if (plan.assignments().empty()) return;

@@ -233,7 +233,7 @@ class ModuleJudge {
     case FileKind::elf:
     case FileKind::pe:
     case FileKind::archive:
-    case FileKind::thin_archive: verdict.reason = Reason::host_file; break;
+    case FileKind::thin_archive: verdict.reason = file.modules.empty() ? Reason::no_gpu_code : Reason::host_file; break;
     case FileKind::empty: verdict.reason = Reason::empty_file; break;
     case FileKind::foreign: verdict.reason = Reason::no_gpu_code; break;
   }

@@ -243,7 +243,7 @@ inline void load_functions(DriverApi const& api, CUmodule module, LoadOptions co
     finding.code = result.verdict.kind == VerdictKind::damaged ? "image.damaged" : finding.code;
     finding.driver = result.code == LoadResult::not_asked
                          ? "it was not asked: damaged code makes some drivers hang or crash (measured, driver 580)"
-                         : finding.driver + "; it was not asked";
+                         : "it was not asked; it would answer " + describe_result(result.code);
   }
   if (!result.log.empty()) finding.driver += "\n" + result.log;
   return finding;

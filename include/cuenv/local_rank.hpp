@@ -78,17 +78,16 @@ namespace detail {
     bool const repeated = ends_with(entry, ")");
     if (repeated) entry.remove_suffix(1);
     auto const tasks = parse_decimal(take_until(entry, '('), most_local_ranks);
-    auto const times = repeated && starts_with(entry, "x") ? parse_decimal(entry.substr(1), most_local_ranks)
-                       : entry.empty() && !repeated        ? std::optional<std::uint64_t>{1}
-                                                           : std::nullopt;
-    if (!tasks || *tasks == 0 || !times || *times == 0) {
+    std::uint64_t times = entry.empty() && !repeated ? 1 : 0;
+    if (repeated && starts_with(entry, "x")) times = parse_decimal(entry.substr(1), most_local_ranks).value_or(0);
+    if (!tasks || *tasks == 0 || times == 0) {
       malformed = true;
       break;
     }
-    if (node && *node >= nodes && *node - nodes < *times) here = tasks;
+    if (node && *node >= nodes && *node - nodes < times) here = tasks;
     alike = alike && (!everywhere || everywhere == tasks);
     everywhere = tasks;
-    nodes += *times;
+    nodes += times;
   }
   if (!malformed && here) return static_cast<int>(*here);
   if (!malformed && !node && alike) return static_cast<int>(*everywhere);

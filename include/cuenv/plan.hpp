@@ -4,6 +4,7 @@
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/environment.hpp>
+#include <cuenv/explain_visibility.hpp>
 #include <cuenv/machine.hpp>
 #include <cuenv/settings.hpp>
 #include <cuenv/variables.hpp>
@@ -291,6 +292,29 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
   plan.variables.push_back(std::move(order));
 }
 
+/// A list that a setting puts in force must be had in full: where the machine is known, an entry that the driver would
+/// drop is an error now.
+inline void refuse_what_cannot_be_had(Settings const& settings, Environment const& environment, Machine const& machine,
+                                      Plan& plan) {
+  if (has_error(plan.findings)) return;
+  DeviceTexts then = device_texts(environment);
+  bool chosen = false;
+  for (PlannedVariable const& variable : plan.variables) {
+    if (variable.name == visible_devices.info.name) then.visible = variable.result();
+    if (variable.name == device_order.info.name) then.order = variable.result();
+    chosen = chosen || (variable.name == visible_devices.info.name && variable.outcome == Outcome::applied);
+  }
+  auto const devices = settings.get(visible_devices);
+  // With no GPU at all the list is not what is wrong.
+  if (!chosen || !then.visible || machine.gpus.empty() || devices->kind() == VisibleDevices::Kind::none) return;
+  Visibility const visibility = resolve_visibility(then.views(), machine);
+  if (!visibility.known || (visibility.dropped.empty() && visibility.cu_init == 0)) return;
+  for (Diagnostic& finding : explain(visibility, then.views(), machine)) {
+    if (finding.severity == Severity::warning) finding.severity = Severity::error;
+    plan.findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace detail
 
 /// Decides on each setting, and looks at what the driver would make of the values that stay. The environment is read
@@ -300,6 +324,7 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
   plan.findings = settings.problems();
   if (has_error(plan.findings)) return plan;
   detail::plan_devices(settings, environment, machine, plan);
+  detail::refuse_what_cannot_be_had(settings, environment, machine, plan);
   for (Settings::Entry const& entry : settings.entries()) {
     std::string_view const name = entry.variable->info->name;
     if (name == visible_devices.info.name || name == device_order.info.name) continue;

@@ -248,6 +248,12 @@ class ServiceVisitor {
   for (std::size_t i = 0; i < paths.size(); ++i) {
     try {
       FileReport report = judge_file(i == executable ? detail::own_file() : paths[i], gpus, required[i], paths[i]);
+      bool empty = true;
+      for (GpuService const& gpu : report.gpus) empty = empty && gpu.service() == Service::empty;
+      if (required[i] && empty && i != executable && !gpus.empty()) {
+        report.findings.push_back({Severity::warning, "program.no_gpu_code", paths[i], "", Diagnostic::no_offset,
+                                   "this library holds no GPU code that has to serve", "", "check the path"});
+      }
       bool holds_code = report.required;
       for (GpuService const& gpu : report.gpus) {
         holds_code = holds_code || gpu.service() != Service::empty;

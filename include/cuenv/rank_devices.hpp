@@ -10,6 +10,7 @@
 #include <cuenv/machine.hpp>
 #include <cuenv/plan.hpp>
 #include <cuenv/settings.hpp>
+#include <cuenv/system.hpp>
 #include <cuenv/variables.hpp>
 #include <cuenv/version.hpp>
 #include <cuenv/visibility.hpp>
@@ -188,7 +189,7 @@ inline void deal_devices(Settings& settings, LocalRank const& local, RankPolicy 
 /// with the choice in force, in a child say, it leaves it so. Thread-safe unless another thread writes the environment.
 [[nodiscard]] inline Settings settings_for_rank(LocalRank const& local, RankPolicy const& policy = {},
                                                 Environment const& environment = process_environment,
-                                                Machine const& machine = read_machine(""), Settings settings = {}) {
+                                                Machine const& machine = read_this_machine(), Settings settings = {}) {
   detail::deal_devices(settings, local, policy, environment, machine);
   return settings;
 }
@@ -197,7 +198,7 @@ inline void deal_devices(Settings& settings, LocalRank const& local, RankPolicy 
 /// `problems()`; where no launcher says anything there is an error.
 [[nodiscard]] inline Settings settings_for_rank(FoundLocalRank const& found, RankPolicy const& policy = {},
                                                 Environment const& environment = process_environment,
-                                                Machine const& machine = read_machine(""), Settings settings = {}) {
+                                                Machine const& machine = read_this_machine(), Settings settings = {}) {
   for (Diagnostic const& finding : found.findings) settings.add_problem(finding);
   if (found.local) detail::deal_devices(settings, *found.local, policy, environment, machine);
   if (found.launcher == nullptr) {

@@ -422,7 +422,7 @@ class Session {
     }
     if (results.empty()) {
       findings.push_back({Severity::error, "image.no_device", name, "", Diagnostic::no_offset,
-                          "there is no visible GPU to load it on", "", "see why with absence()"});
+                          "there is no visible GPU to load it on", report_.absence, ""});
     }
     if (!findings.empty()) throw ImageError{std::move(findings)};
   }

@@ -57,8 +57,10 @@ class Settings {
     if (!read || *read == value) return set_text(variable.info.name, text, precedence);
     // Such as physical(-1), whose text would hide every GPU.
     if (VariableRow const* const row = find_variable(variable.info.name)) remove(row);
-    detail::refuse_value(problems_, "value.not_as_written", variable.info.name, text, Diagnostic::no_offset,
-                         "the value's text means something else", "", "give a value of the right kind");
+    detail::refuse_value(
+        problems_, "value.not_as_written", variable.info.name, text, Diagnostic::no_offset,
+        "this is no value of its kind: an index must not be negative, and a UUID begins with GPU- or MIG-", "",
+        "give an index from 0 on, a UUID, all() or none()");
     return *this;
   }
 
@@ -152,8 +154,8 @@ class Settings {
     std::string_view line = detail::trim(detail::take_until(text, '\n'));
     if (line.empty() || line.front() == '#') continue;
     auto const in_line = [&](std::string_view code, std::string what, std::string fix) {
-      settings.add_problem({Severity::error, code, "line " + std::to_string(number), std::string{line},
-                            Diagnostic::no_offset, std::move(what), "", std::move(fix)});
+      settings.add_problem({Severity::error, code, "line " + std::to_string(number), "", Diagnostic::no_offset,
+                            std::move(what) + ": " + std::string{line}, "", std::move(fix)});
     };
     if (line.find('=') == std::string_view::npos) {
       in_line("settings.no_equals", "there is no '='", "write NAME = value");

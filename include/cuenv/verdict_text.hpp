@@ -51,7 +51,7 @@ CUENV_NAMESPACE_BEGIN
       if (verdict.kind == VerdictKind::native) return "the code for " + code + " runs on " + gpu + " as it is";
       return "the driver compiles the PTX for " + code + " at its first use";
     case Reason::empty_file: return "the file is empty";
-    case Reason::no_gpu_code: return "the file is neither GPU code nor a program that could hold some";
+    case Reason::no_gpu_code: return "the file is no GPU code, and holds none";
     case Reason::no_entries: return "there is no GPU code in it";
     case Reason::host_file: return "a program, library or archive is not loaded as GPU code; the modules in it are";
     case Reason::damage: return "the GPU code is damaged: " + std::string{to_string(verdict.damage)};

@@ -200,13 +200,15 @@ TEST_CASE("wrong settings are an error also where CUDA may be absent", "[session
   refused<cuenv::SettingsError>(here, settings, cuenv::absent_ok);
 }
 
-TEST_CASE("a GPU that is not there is refused with its code", "[session]") {
-  DescribedSystem here;
-  Settings settings;
-  settings.set(cuenv::visible_devices, {physical(7)});
-  auto const error = refused<cuenv::DriverError>(here, settings);
-  CHECK(error.code() == 100);
-  CHECK_THAT(error.what(), ContainsSubstring("'7' is out of range: this machine shows 2 GPUs"));
+TEST_CASE("a list that cannot be had in full is refused before CUDA starts", "[session]") {
+  for (auto const& list : {cuenv::VisibleDevices{physical(7)}, cuenv::VisibleDevices{physical(1), physical(7)}}) {
+    DescribedSystem here;
+    Settings settings;
+    settings.set(cuenv::visible_devices, list);
+    auto const error = refused<cuenv::SettingsError>(here, settings);
+    CHECK_THAT(error.what(), ContainsSubstring("'7' is out of range: this machine shows 2 GPUs"));
+    CHECK(simulated::state().init_calls == 0);
+  }
 }
 
 // The environment has a value already ---------------------------------------------------------------------------------

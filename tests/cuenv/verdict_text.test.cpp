@@ -61,7 +61,7 @@ TEST_CASE("report: JIT is switched off, or forced", "[judge][report]") {
 }
 
 TEST_CASE("report: a file that is something else, empty, or damaged", "[judge][report]") {
-  CHECK(told("<!DOCTYPE html>", h200).find("neither GPU code nor a program") != std::string::npos);
+  CHECK(told("<!DOCTYPE html>", h200).find("is no GPU code, and holds none") != std::string::npos);
   CHECK(told("", h200).find("the file is empty") != std::string::npos);
   CHECK(told(container(cubin_entry(90)).substr(0, 90), h200) ==
         "error: kernels: the GPU code is damaged: it reaches past the end of what holds it: the file was cut, or its "

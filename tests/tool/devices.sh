@@ -83,7 +83,7 @@ call 2 devices --topology "$h200" --init
 # The simulated machine: asked, and without CUDA.
 call 0 devices --json --visible 1,0
 cp "$work/out" "$work/predicted"
-same "NVML lists the GPUs" nvml "$(at /source)"
+same "the described machine lists the GPUs" proc "$(at /source)"
 call 0 devices --json --visible 1,0 --init
 same "the driver was asked" driver "$(at /source)"
 same "asked as predicted" "$("$JSON_AT" /devices /cuInit <"$work/predicted")" "$(at /devices /cuInit)"
@@ -96,6 +96,8 @@ CUDA_VISIBLE_DEVICES=1 call 0 devices --init
 has "text" "GPU-c07e88d2-91ab-4f3c-a5d0-7e6f5d4c3b2a" "$out"
 
 # No driver at all.
-LD_LIBRARY_PATH= call 1 devices --json --init
-same "no driver" null "$(at /cuInit)"
+if [ ! -e /dev/nvidiactl ]; then
+  LD_LIBRARY_PATH= call 1 devices --json --init
+  same "no driver" null "$(at /cuInit)"
+fi
 finish

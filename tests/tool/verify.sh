@@ -47,7 +47,9 @@ call 2 verify --data "$work/bad.tsv"
 has "the place" "bad.tsv: line 1: expected" "$err"
 call 2 verify --data "$work/no-such-file"
 call 2 verify --jobs 0
-LD_LIBRARY_PATH= call 1 verify --json
-has "no driver" "libcuda.so.1" "$(at /error)"
-has "no driver" "no driver to compare with" "$err"
+if [ ! -e /dev/nvidiactl ]; then
+  LD_LIBRARY_PATH= call 1 verify --json
+  has "no driver" "libcuda.so.1" "$(at /error)"
+  has "no driver" "no driver to compare with" "$err"
+fi
 finish
