@@ -103,6 +103,7 @@ class ProcessEnvironment final : public Environment {
 #ifdef _WIN32
     return detail::get_environment_windows(name);
 #else
+    if (name.find('\0') != std::string::npos) return std::nullopt;
     char const* const text = std::getenv(name.c_str());
     if (text == nullptr) return std::nullopt;
     return std::string{text};
@@ -138,11 +139,13 @@ class ProcessEnvironment final : public Environment {
 
   [[nodiscard]] std::optional<Assignment> at_start(std::string const& name) const override {
 #ifdef __linux__
-    auto const block = detail::read_small_file("/proc/self/environ", std::size_t{1} << 22);
-    if (!block) return std::nullopt;
+    constexpr std::size_t most = std::size_t{1} << 22;
+    auto const block = detail::read_small_file("/proc/self/environ", most);
+    if (!block || block->size() == most) return std::nullopt;  // cut: what is behind is not known
     Assignment found{name, std::nullopt};
     for (std::string_view rest = *block; !rest.empty();) {
       std::string_view line = detail::take_until(rest, '\0');
+      if (line.find('=') == std::string_view::npos) continue;  // no variable; getenv does not see it either
       if (detail::take_until(line, '=') == name && !found.text) found.text = std::string{line};
     }
     return found;

@@ -111,7 +111,9 @@ struct DropText {
   }
 
   // Entries that are kept, but are not what they look like.
-  std::size_t const end = visibility.dropped.empty() ? value.size() : visibility.dropped.front().offset;
+  std::size_t end = visibility.dropped.empty() ? value.size() : visibility.dropped.front().offset;
+  // Behind the entry that voids the list nothing counts, and each finding holds the whole value.
+  if (visibility.error && visibility.error->offset < end) end = visibility.error->offset + 1;
   bool const ids = detail::starts_with(value, "GPU-") || detail::starts_with(value, "MIG-");
   for (std::size_t offset = 0; offset < end;) {
     std::size_t const comma = value.find(',', offset);

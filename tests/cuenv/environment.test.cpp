@@ -68,3 +68,22 @@ TEST_CASE("the process's environment refuses what it cannot hold", "[environment
     CHECK_FALSE(cuenv::process_environment.get("CUENV_TEST_VARIABLE"));
   }
 }
+
+#ifndef _WIN32
+
+TEST_CASE("a name with NUL is no variable, and no other one", "[environment]") {
+  cuenv::ProcessEnvironment const environment;
+  REQUIRE(environment.get("PATH"));
+  CHECK_FALSE(environment.get(std::string("PATH\0X", 6)));
+}
+
+TEST_CASE("an environment without entries is read", "[environment]") {
+  char** const own = ::environ;
+  ::environ = nullptr;
+  cuenv::ProcessEnvironment const environment;
+  bool const any = environment.get("PATH").has_value() || !environment.all().empty();
+  ::environ = own;
+  CHECK_FALSE(any);
+}
+
+#endif

@@ -162,3 +162,14 @@ TEST_CASE("any bytes are explained without harm", "[explain_visibility]") {
     }
   }
 }
+
+TEST_CASE("behind the entry that voids the list nothing is explained", "[explain_visibility]") {
+  std::string text = "0,0x";
+  for (int i = 0; i < 30000; ++i) text += ",0x";
+  auto const findings = explained({text, std::nullopt}, two_h200());
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].code == "visible_devices.duplicate");
+  CHECK(findings[0].offset == 2);
+  CHECK(findings[1].code == "visible_devices.partly_read");  // why it is a duplicate
+  CHECK(findings[1].offset == 2);
+}
