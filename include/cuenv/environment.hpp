@@ -169,12 +169,17 @@ inline std::vector<Assignment> apply_assignments(Environment const& environment,
                                                  std::vector<Assignment> const& assignments) {
   std::vector<Assignment> undo;
   undo.reserve(assignments.size());
-  for (Assignment const& assignment : assignments) {
-    undo.insert(undo.begin(), Assignment{assignment.name, environment.get(assignment.name)});
+  // Everything that needs memory comes before the first change: bad_alloc in between would leave half of them.
+  for (std::size_t i = assignments.size(); i-- > 0;) {
+    undo.push_back({assignments[i].name, environment.get(assignments[i].name)});
+  }
+  for (std::size_t i = 0; i < assignments.size(); ++i) {
+    Assignment const& assignment = assignments[i];
     int const error = environment.set(assignment);
     if (error == 0) continue;
-    undo.erase(undo.begin());
-    for (Assignment const& earlier : undo) (void)environment.set(earlier);  // the system took this value before
+    for (std::size_t earlier = undo.size() - i; earlier < undo.size(); ++earlier) {
+      (void)environment.set(undo[earlier]);  // the system took this value before
+    }
     throw EnvironmentError{
         {{Severity::error, "environment.not_set", assignment.name, assignment.text.value_or(std::string{}),
           Diagnostic::no_offset, std::string{"the system refused to change the variable: "} + std::strerror(error), "",

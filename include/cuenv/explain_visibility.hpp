@@ -80,6 +80,8 @@ struct DropText {
   for (DroppedEntry const& dropped : visibility.dropped)
     not_looked_at += dropped.reason == DropReason::after_the_end ? 1 : 0;
   for (DroppedEntry const& dropped : visibility.dropped) {
+    if (findings.size() == 100)
+      break;  // limits of MIG can drop any number of entries; each finding holds the whole value
     if (dropped.reason == DropReason::after_the_end) continue;  // counted with the entry that ended the list
     auto const text = detail::drop_text(dropped.reason);
     std::string what = "'" + std::string{dropped.entry} + "' " + std::string{text.what};

@@ -4,6 +4,7 @@
 #include "support/described_environment.hpp"
 
 #include <cstdlib>
+#include <new>
 #include <string>
 
 using cuenv::Assignment;
@@ -87,3 +88,19 @@ TEST_CASE("an environment without entries is read", "[environment]") {
 }
 
 #endif
+
+TEST_CASE("memory that runs out leaves the environment as it was", "[environment]") {
+  class Forgetful final : public cuenv::Environment {
+   public:
+    std::optional<std::string> get(std::string const& name) const override {
+      if (name == "B") throw std::bad_alloc{};
+      return std::nullopt;
+    }
+    int set(Assignment const&) const override { return ++changes, 0; }
+    std::vector<Assignment> all() const override { return {}; }
+    mutable int changes = 0;
+  };
+  Forgetful const environment;
+  CHECK_THROWS_AS(cuenv::apply_assignments(environment, {{"A", "1"}, {"B", "2"}}), std::bad_alloc);
+  CHECK(environment.changes == 0);
+}

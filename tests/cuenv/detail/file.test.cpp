@@ -59,6 +59,12 @@ TEST_CASE("only regular files are opened, and nothing is waited for", "[file]") 
   CHECK(detail::File{folder.path + "/empty"}.size() == 0);
 }
 
+TEST_CASE("a name with a NUL byte is not the name before it", "[file]") {
+  Folder const folder;
+  folder.write("/file", "x");
+  CHECK(problem_with(folder.path + "/file" + std::string("\0x", 2)) == "cannot be opened: its name has a NUL byte");
+}
+
 TEST_CASE("a file that shrinks gives fewer bytes", "[file]") {
   Folder const folder;
   folder.write("/file", std::string(9000, 'x'));
