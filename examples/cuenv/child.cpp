@@ -3,6 +3,8 @@
 #include "machine.hpp"
 #include "output.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
@@ -16,6 +18,14 @@ namespace {
 void choose(cuenv::Settings& settings, std::string const& name, std::string const& text) {
   bool const relative = name == cuenv::visible_devices.info.name && text.find("logical:") != std::string::npos;
   settings.set_text(name, text, relative ? cuenv::Precedence::refine : cuenv::Precedence::override);
+}
+
+/// Where programs are looked for while PATH is not set: to set it must not hide them.
+std::string default_path() {
+  std::string path(::confstr(_CS_PATH, nullptr, 0), '\0');
+  (void)::confstr(_CS_PATH, &path[0], path.size());
+  while (!path.empty() && path.back() == '\0') path.pop_back();
+  return path;
 }
 
 /// The folders of a toolkit: programs, and libraries where they are. The same folder under two names counts once.
@@ -121,7 +131,9 @@ Child plan_child(ChildOptions const& options, cuenv::Environment const& environm
   }
   if (!options.toolkit.empty()) {
     Toolkit const toolkit = find_toolkit(options.toolkit);
-    child.variables.push_back({"PATH", with_folders_first({toolkit.root + "/bin"}, environment.get("PATH"))});
+    auto path = environment.get("PATH");
+    if (!path) path = default_path();
+    child.variables.push_back({"PATH", with_folders_first({toolkit.root + "/bin"}, path)});
     if (!toolkit.libraries.empty()) {
       child.variables.push_back(
           {"LD_LIBRARY_PATH", with_folders_first(toolkit.libraries, environment.get("LD_LIBRARY_PATH"))});

@@ -2,8 +2,8 @@
 
 #include "output.hpp"
 
+#include <cstddef>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -126,8 +126,12 @@ cuenv::Machine machine_here() {
 cuenv::Machine parse_topology(std::string_view text, std::string const& file) {
   Json json;
   try {
-    json = Json::parse(text);
-  } catch (Json::parse_error const& error) {
+    // Copying and destroying what is nested takes stack; a described machine has four levels.
+    json = Json::parse(text, [&](int depth, Json::parse_event_t, Json const&) {
+      if (depth > 100) throw std::runtime_error{file + ": no JSON of a machine: it is nested too deeply"};
+      return true;
+    });
+  } catch (Json::exception const& error) {
     std::string const what = error.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
     std::size_t const end = what.find("] ");
     throw std::runtime_error{file + ": no JSON: " + (end == std::string::npos ? what : what.substr(end + 2))};
@@ -160,7 +164,13 @@ cuenv::Machine parse_topology(std::string_view text, std::string const& file) {
 
 std::string read_file(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
-  std::string content{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
+  constexpr std::size_t most = std::size_t{16} << 20;
+  std::string content;
+  char block[4096];
+  while (file.read(block, sizeof block), file.gcount() > 0) {  // a pipe is fine, so the size is not known before
+    content.append(block, static_cast<std::size_t>(file.gcount()));
+    if (content.size() > most) throw std::runtime_error{path + ": it is larger than 16 MiB"};
+  }
   if (!file.is_open() || file.bad()) throw std::runtime_error{path + ": it cannot be read"};
   return content;
 }

@@ -44,6 +44,18 @@ std::optional<std::string> typed(CLI::Option const* option, std::string const& t
   return text.substr(1);
 }
 
+/// An option that is given with an empty value, as by "$UNSET" in a script. The parser takes the next argument for its
+/// value, or the option for not given, and what was meant is lost either way.
+void refuse_empty_values(std::vector<std::string> const& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    for (std::string const option : {"--toolkit", "--settings", "--topology", "--data"}) {
+      bool const empty = arguments[i] == option + "=" ||
+                         (arguments[i] == option && i + 1 < arguments.size() && arguments[i + 1].empty());
+      if (empty) throw CLI::ArgumentMismatch{option + ": its value is empty"};
+    }
+  }
+}
+
 /// Options that `run` and `env` share; the texts are kept in `options` and `visible`.
 CLI::Option* add_child_options(CLI::App& command, tool::ChildOptions& options, std::string& visible) {
   command.add_option("assignments", options.assignments, "settings")->option_text("NAME=VALUE...");
@@ -104,6 +116,7 @@ int dispatch(Arguments arguments) {
 
   bool const is_child = !arguments.own.empty() && (arguments.own[0] == "run" || arguments.own[0] == "env");
   try {
+    refuse_empty_values(arguments.own);
     std::vector<std::string> reversed{arguments.own.rbegin(), arguments.own.rend()};  // as the parser wants them
     app.parse(reversed);
     if (arguments.has_command && !run->parsed()) throw CLI::ArgumentMismatch{"only run takes a program behind --"};
@@ -131,7 +144,10 @@ int dispatch(Arguments arguments) {
 
 int main(int count, char** texts) {
   try {
-    return dispatch(split(count, texts));
+    int const code = dispatch(split(count, texts));
+    // Else a full disk would look like a shorter answer: of `env` a script would evaluate what there is.
+    if (!std::cout.flush()) throw std::runtime_error{"the output cannot be written"};
+    return code;
   } catch (std::exception const& error) {
     std::cerr << "cuenv: " << error.what() << '\n';
     bool const is_child = count > 1 && (std::string{texts[1]} == "run" || std::string{texts[1]} == "env");

@@ -39,12 +39,13 @@ class ListedEnvironment final : public Environment {
     return std::nullopt;
   }
   int set(Assignment const& assignment) const override {
+    bool found = false;  // a name can be there twice, and programs do not agree on which counts: all are changed
     for (Assignment& variable : variables_) {
       if (variable.name != assignment.name) continue;
-      variable.text = assignment.text;
-      return 0;
+      variable.text = found ? std::nullopt : assignment.text;
+      found = true;
     }
-    variables_.push_back(assignment);
+    if (!found) variables_.push_back(assignment);
     return 0;
   }
   [[nodiscard]] std::vector<Assignment> all() const override { return variables_; }
@@ -111,8 +112,9 @@ inline void restart_with(Settings const& settings) {
   // It would go on for ever if the settings were not in force then.
   if (!make_plan(settings, child, machine).assignments().empty()) refuse("the settings would still not be in force");
   std::vector<std::string> environment = child.lines();
-  auto const command_line = detail::read_small_file("/proc/self/cmdline", std::size_t{1} << 22);
-  if (!command_line || command_line->empty()) refuse("its arguments are not known");
+  constexpr std::size_t most = std::size_t{1} << 22;
+  auto const command_line = detail::read_small_file("/proc/self/cmdline", most);
+  if (!command_line || command_line->empty() || command_line->size() == most) refuse("its arguments are not known");
   std::vector<std::string> arguments;
   for (std::string_view rest = *command_line; !rest.empty();) {
     arguments.push_back(std::string{detail::take_until(rest, '\0')});

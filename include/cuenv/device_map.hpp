@@ -111,12 +111,23 @@ class DeviceMap {
     api.device_get_attribute(&device.compute_capability.minor_revision, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
                              handle);
 
+    // Two GPUs of one UUID or of one address, as a broken description has them, tell nothing apart.
+    std::optional<PhysicalIndex> by_uuid;
     std::optional<PhysicalIndex> by_address;
+    std::size_t same_uuid = 0;
+    std::size_t same_address = 0;
+    std::size_t same_both = 0;
     for (std::size_t gpu = 0; gpu < machine.gpus.size() && code == 0; ++gpu) {
       PhysicalIndex const index{static_cast<int>(gpu)};
-      if (machine.gpus[gpu].uuid == device.uuid) device.physical = index;
-      if (machine.gpus[gpu].pci == device.pci) by_address = index;
+      bool const has_uuid = machine.gpus[gpu].uuid == device.uuid;
+      bool const has_address = machine.gpus[gpu].pci == device.pci;
+      same_both += has_uuid && has_address ? 1 : 0;
+      if (has_uuid && (same_uuid++ == 0 || has_address)) by_uuid = index;
+      if (has_address && (same_address++ == 0 || has_uuid)) by_address = index;
     }
+    if (same_uuid > 1 && same_both != 1) by_uuid.reset();
+    if (same_address > 1 && same_both != 1) by_address.reset();
+    device.physical = by_uuid;
     if (!device.physical && by_address) {
       device.physical = by_address;
       device.is_mig = machine.gpus[static_cast<std::size_t>(by_address->value)].uuid.has_value();

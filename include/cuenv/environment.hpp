@@ -103,6 +103,7 @@ class ProcessEnvironment final : public Environment {
 #ifdef _WIN32
     return detail::get_environment_windows(name);
 #else
+    if (name.find('\0') != std::string::npos) return std::nullopt;
     char const* const text = std::getenv(name.c_str());
     if (text == nullptr) return std::nullopt;
     return std::string{text};
@@ -138,11 +139,13 @@ class ProcessEnvironment final : public Environment {
 
   [[nodiscard]] std::optional<Assignment> at_start(std::string const& name) const override {
 #ifdef __linux__
-    auto const block = detail::read_small_file("/proc/self/environ", std::size_t{1} << 22);
-    if (!block) return std::nullopt;
+    constexpr std::size_t most = std::size_t{1} << 22;
+    auto const block = detail::read_small_file("/proc/self/environ", most);
+    if (!block || block->size() == most) return std::nullopt;  // cut: what is behind is not known
     Assignment found{name, std::nullopt};
     for (std::string_view rest = *block; !rest.empty();) {
       std::string_view line = detail::take_until(rest, '\0');
+      if (line.find('=') == std::string_view::npos) continue;  // no variable; getenv does not see it either
       if (detail::take_until(line, '=') == name && !found.text) found.text = std::string{line};
     }
     return found;
@@ -166,12 +169,17 @@ inline std::vector<Assignment> apply_assignments(Environment const& environment,
                                                  std::vector<Assignment> const& assignments) {
   std::vector<Assignment> undo;
   undo.reserve(assignments.size());
-  for (Assignment const& assignment : assignments) {
-    undo.insert(undo.begin(), Assignment{assignment.name, environment.get(assignment.name)});
+  // Everything that needs memory comes before the first change: bad_alloc in between would leave half of them.
+  for (std::size_t i = assignments.size(); i-- > 0;) {
+    undo.push_back({assignments[i].name, environment.get(assignments[i].name)});
+  }
+  for (std::size_t i = 0; i < assignments.size(); ++i) {
+    Assignment const& assignment = assignments[i];
     int const error = environment.set(assignment);
     if (error == 0) continue;
-    undo.erase(undo.begin());
-    for (Assignment const& earlier : undo) (void)environment.set(earlier);  // the system took this value before
+    for (std::size_t earlier = undo.size() - i; earlier < undo.size(); ++earlier) {
+      (void)environment.set(undo[earlier]);  // the system took this value before
+    }
     throw EnvironmentError{
         {{Severity::error, "environment.not_set", assignment.name, assignment.text.value_or(std::string{}),
           Diagnostic::no_offset, std::string{"the system refused to change the variable: "} + std::strerror(error), "",

@@ -80,6 +80,8 @@ struct DropText {
   for (DroppedEntry const& dropped : visibility.dropped)
     not_looked_at += dropped.reason == DropReason::after_the_end ? 1 : 0;
   for (DroppedEntry const& dropped : visibility.dropped) {
+    if (findings.size() == 100)
+      break;  // limits of MIG can drop any number of entries; each finding holds the whole value
     if (dropped.reason == DropReason::after_the_end) continue;  // counted with the entry that ended the list
     auto const text = detail::drop_text(dropped.reason);
     std::string what = "'" + std::string{dropped.entry} + "' " + std::string{text.what};
@@ -111,7 +113,9 @@ struct DropText {
   }
 
   // Entries that are kept, but are not what they look like.
-  std::size_t const end = visibility.dropped.empty() ? value.size() : visibility.dropped.front().offset;
+  std::size_t end = visibility.dropped.empty() ? value.size() : visibility.dropped.front().offset;
+  // Behind the entry that voids the list nothing counts, and each finding holds the whole value.
+  if (visibility.error && visibility.error->offset < end) end = visibility.error->offset + 1;
   bool const ids = detail::starts_with(value, "GPU-") || detail::starts_with(value, "MIG-");
   for (std::size_t offset = 0; offset < end;) {
     std::size_t const comma = value.find(',', offset);

@@ -244,6 +244,13 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
         chosen_from_the_start(devices, environment, machine) == now.visible) {
       planned.wanted = now.visible;  // an earlier session has made this very choice
       planned.outcome = Outcome::already_set;
+    } else if (planned.set_by_this_process && devices.kind() == VisibleDevices::Kind::physical &&
+               list_entry->precedence == Precedence::refine && now.visible == list_entry->text &&
+               !environment.at_start(std::string{visible_devices_name})->text) {
+      planned.wanted = now.visible;  // the same: there was nothing to refine then
+      planned.outcome = Outcome::already_set;
+      list_is_kept = false;
+      brings_pci_order = true;
     } else if (now.visible && list_entry->precedence == Precedence::keep) {
       planned.wanted = devices.kind() == VisibleDevices::Kind::all ? std::optional<std::string>{} : list_entry->text;
       DeviceTexts alone{planned.wanted, devices.kind() == VisibleDevices::Kind::physical ? "PCI_BUS_ID" : now.order};

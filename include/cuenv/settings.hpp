@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -146,10 +147,12 @@ class Settings {
 };
 
 /// Reads settings from lines "NAME = value". Blanks around name and value are not part of them; empty lines and lines
-/// that begin with # are skipped. Problems, with their line, are in `problems()` of the result.
+/// that begin with # are skipped, and so is a byte order mark. Problems, with their line, are in `problems()` of the
+/// result.
 [[nodiscard]] inline Settings parse_settings(std::string_view text, Precedence precedence = Precedence::keep) {
   Settings settings;
-  std::vector<std::string> names;
+  std::set<std::string> names;
+  if (detail::starts_with(text, "\xef\xbb\xbf")) text.remove_prefix(3);  // Windows editors write one
   for (std::size_t number = 1; !text.empty(); ++number) {
     std::string_view line = detail::trim(detail::take_until(text, '\n'));
     if (line.empty() || line.front() == '#') continue;
@@ -163,13 +166,10 @@ class Settings {
     }
     std::string_view rest = line;
     std::string const name{detail::trim(detail::take_until(rest, '='))};
-    bool repeated = false;
-    for (std::string const& earlier : names) repeated = repeated || earlier == name;
-    if (repeated) {
+    if (!names.insert(name).second) {
       in_line("settings.repeated", name + " is set a second time", "remove one of the lines");
       continue;
     }
-    names.push_back(name);
     Settings alone;
     alone.set_text(name, detail::trim(rest), precedence);
     Diagnostics found = alone.problems();

@@ -304,7 +304,7 @@ struct UuidMatches {
       }
       if (limit) {
         drop(*limit);
-      } else {
+      } else if (!repeated) {  // a list with a repeat is void, and keeping repeats would take time squared
         result.devices.push_back(*device);
         kept_positions.push_back(position);
       }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -164,11 +165,12 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
 }  // namespace detail
 
 /// Reads a list strictly: only text that means to the driver what it says. Every problem is added to `problems`, with
-/// its place; then the result is empty. Blanks around an index are fine, as they are for the driver.
+/// its place, up to a hundred; then the result is empty. Blanks around an index are fine, as they are for the driver.
 [[nodiscard]] inline std::optional<VisibleDevices> parse_visible_devices(std::string_view text, Diagnostics& problems) {
   if (text == "all") return VisibleDevices::all();
   if (text == "none" || text == "-1") return VisibleDevices::none();
 
+  constexpr std::size_t most_problems = 100;  // each holds the whole text
   std::size_t const problems_before = problems.size();
   auto const refuse = [&](std::string_view code, std::size_t offset, std::string what, std::string driver,
                           std::string_view fix) {
@@ -185,12 +187,18 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
   std::optional<Kind> list_kind;
   std::vector<int> indices;
   std::vector<DeviceId> ids;
+  std::set<std::string> seen;
   std::size_t number = 0;
   for (std::size_t offset = 0; offset <= text.size();) {
     std::size_t const end = text.find(',', offset) == std::string_view::npos ? text.size() : text.find(',', offset);
     std::string_view const raw = text.substr(offset, end - offset);
     std::string_view const entry = detail::trim(raw);
     ++number;
+    if (problems.size() - problems_before == most_problems) {
+      refuse("visible_devices.too_many_problems", offset,
+             "the entries from " + std::to_string(number) + " on were not looked at", "", "correct the others first");
+      break;
+    }
     std::string const which = "entry " + std::to_string(number) + " '" + std::string{raw} + "'";
 
     std::string_view digits = entry;
@@ -212,16 +220,15 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
              "the list ends here", "use indices alone or UUIDs alone");
     } else {
       list_kind = kind;
-      bool repeated = false;
+      std::string key;  // equal texts, ids in any case, are one GPU
       if (index) {
-        for (int earlier : indices) repeated = repeated || earlier == static_cast<int>(*index);
         indices.push_back(static_cast<int>(*index));
+        key = std::to_string(*index);
       } else {
-        DeviceId id{std::string{entry}};
-        for (DeviceId const& earlier : ids) repeated = repeated || earlier == id;
-        ids.push_back(std::move(id));
+        ids.emplace_back(std::string{entry});
+        for (char c : entry) key += detail::to_lower(c);
       }
-      if (repeated) {
+      if (!seen.insert(std::move(key)).second) {
         refuse("visible_devices.duplicate", offset, which + " repeats an earlier entry",
                "cuInit fails with 101 (invalid device): no GPU is usable", "name each GPU once");
       }

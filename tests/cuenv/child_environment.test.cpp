@@ -55,3 +55,13 @@ TEST_CASE("pointers end with a null pointer", "[child_environment]") {
   texts.clear();
   CHECK(cuenv::pointers_to(texts).size() == 1);
 }
+
+TEST_CASE("a name that is there twice is set once and removed altogether", "[child_environment]") {
+  cuenv::detail::ListedEnvironment const child{{{"A", "1"}, {"B", "2"}, {"A", "3"}}};
+  CHECK(child.set({"A", "4"}) == 0);
+  CHECK(child.lines() == Lines{"A=4", "B=2"});
+  cuenv::detail::ListedEnvironment const other{{{"A", "1"}, {"B", "2"}, {"A", "3"}}};
+  CHECK(other.set({"A", std::nullopt}) == 0);
+  CHECK(other.get("A") == std::nullopt);
+  CHECK(other.lines() == Lines{"B=2"});
+}

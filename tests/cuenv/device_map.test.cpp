@@ -135,3 +135,19 @@ TEST_CASE("a device is one line", "[device_map]") {
   device.physical = cuenv::physical(1);
   CHECK_THAT(to_string(device), ContainsSubstring("physical 1  "));
 }
+
+TEST_CASE("of GPUs with one UUID or one address the other tells, and else nothing is invented", "[device_map]") {
+  auto const simulated = simulated::shipped_machine("two_h200");
+  auto machine = two_h200();
+  machine.gpus[1].uuid = machine.gpus[0].uuid;
+  CHECK(physical(map_of(simulated, machine, {})) == "0 1");
+  machine = two_h200();
+  machine.gpus[0].pci = machine.gpus[1].pci;
+  CHECK(physical(map_of(simulated, machine, {})) == "0 1");
+  machine.gpus[0].uuid.reset();
+  machine.gpus[1].uuid.reset();
+  CHECK(physical(map_of(simulated, machine, {})) == "? ?");
+  machine = two_h200();
+  machine.gpus[0] = machine.gpus[1];
+  CHECK(physical(map_of(simulated, machine, {})) == "? ?");
+}

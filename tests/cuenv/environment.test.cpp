@@ -4,6 +4,7 @@
 #include "support/described_environment.hpp"
 
 #include <cstdlib>
+#include <new>
 #include <string>
 
 using cuenv::Assignment;
@@ -67,4 +68,39 @@ TEST_CASE("the process's environment refuses what it cannot hold", "[environment
                     cuenv::EnvironmentError);
     CHECK_FALSE(cuenv::process_environment.get("CUENV_TEST_VARIABLE"));
   }
+}
+
+#ifndef _WIN32
+
+TEST_CASE("a name with NUL is no variable, and no other one", "[environment]") {
+  cuenv::ProcessEnvironment const environment;
+  REQUIRE(environment.get("PATH"));
+  CHECK_FALSE(environment.get(std::string("PATH\0X", 6)));
+}
+
+TEST_CASE("an environment without entries is read", "[environment]") {
+  char** const own = ::environ;
+  ::environ = nullptr;
+  cuenv::ProcessEnvironment const environment;
+  bool const any = environment.get("PATH").has_value() || !environment.all().empty();
+  ::environ = own;
+  CHECK_FALSE(any);
+}
+
+#endif
+
+TEST_CASE("memory that runs out leaves the environment as it was", "[environment]") {
+  class Forgetful final : public cuenv::Environment {
+   public:
+    std::optional<std::string> get(std::string const& name) const override {
+      if (name == "B") throw std::bad_alloc{};
+      return std::nullopt;
+    }
+    int set(Assignment const&) const override { return ++changes, 0; }
+    std::vector<Assignment> all() const override { return {}; }
+    mutable int changes = 0;
+  };
+  Forgetful const environment;
+  CHECK_THROWS_AS(cuenv::apply_assignments(environment, {{"A", "1"}, {"B", "2"}}), std::bad_alloc);
+  CHECK(environment.changes == 0);
 }

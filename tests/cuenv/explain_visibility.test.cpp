@@ -162,3 +162,29 @@ TEST_CASE("any bytes are explained without harm", "[explain_visibility]") {
     }
   }
 }
+
+TEST_CASE("behind the entry that voids the list nothing is explained", "[explain_visibility]") {
+  std::string text = "0,0x";
+  for (int i = 0; i < 30000; ++i) text += ",0x";
+  auto const findings = explained({text, std::nullopt}, two_h200());
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].code == "visible_devices.duplicate");
+  CHECK(findings[0].offset == 2);
+  CHECK(findings[1].code == "visible_devices.partly_read");  // why it is a duplicate
+  CHECK(findings[1].offset == 2);
+}
+
+TEST_CASE("the dropped entries of a long MIG list are explained up to a hundred", "[explain_visibility]") {
+  auto machine = described_machine({described_gpu(cuenv_tests::uuid_0, 6)});
+  machine.gpus[0].mig_enabled = true;
+  for (int i = 0; i < 2; ++i) {
+    cuenv::MigInstance instance;
+    instance.uuid = cuenv::Uuid{};
+    instance.uuid->bytes[0] = static_cast<std::uint8_t>(i);
+    instance.compute_instance = i;
+    machine.gpus[0].mig.push_back(std::move(instance));
+  }
+  std::string text = "MIG-00";
+  for (int i = 0; i < 500; ++i) text += ",MIG-01";
+  CHECK(explained({text, std::nullopt}, machine).size() == 100);
+}

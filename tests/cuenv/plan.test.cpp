@@ -309,3 +309,21 @@ TEST_CASE("an order that ends CUDA is never kept without a word", "[plan]") {
   }
   CHECK(cuenv::make_plan(order(pci, Precedence::override), environment, two_h200()).findings.empty());
 }
+
+TEST_CASE("physical indices that refined nothing are in force the second time", "[plan]") {
+  Settings const settings = devices({cuenv::physical(1)}, Precedence::refine);
+  DescribedEnvironment environment;
+  environment.start = DescribedEnvironment::Map{};
+  cuenv::apply_assignments(environment, cuenv::make_plan(settings, environment, two_h200()).assignments());
+  CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "1");
+  Plan const again = cuenv::make_plan(settings, environment, two_h200());
+  CHECK(again.findings.empty());
+  CHECK(again.assignments().empty());
+
+  // The user's own list is refused as before, and so are other indices.
+  environment.start = environment.variables;
+  CHECK(has_error(cuenv::make_plan(settings, environment, two_h200()).findings));
+  environment.start = DescribedEnvironment::Map{};
+  CHECK(
+      has_error(cuenv::make_plan(devices({cuenv::physical(0)}, Precedence::refine), environment, two_h200()).findings));
+}

@@ -215,3 +215,16 @@ TEST_CASE("any bytes as a settings file give settings or problems", "[settings]"
     for (auto const& problem : settings.problems()) REQUIRE_FALSE(problem.what.empty());
   }
 }
+
+TEST_CASE("a byte order mark is no part of the first name", "[settings]") {
+  auto const settings = cuenv::parse_settings(
+      "\xef\xbb\xbf"
+      "CUDA_LAUNCH_BLOCKING = 1\r\nCUDA_CACHE_DISABLE = 0\r\n");
+  CHECK(settings.problems().empty());
+  CHECK(settings.get(cuenv::launch_blocking) == true);
+  CHECK(settings.get(cuenv::cache_disable) == false);
+  CHECK(cuenv::parse_settings("CUDA_LAUNCH_BLOCKING = 1\n\xef\xbb\xbf"
+                              "CUDA_CACHE_DISABLE = 0\n")
+            .problems()
+            .size() == 1);
+}

@@ -228,3 +228,14 @@ TEST_CASE("any bytes give devices of the machine and a consistent answer", "[vis
     }
   }
 }
+
+TEST_CASE("a list of 50000 repeats is void without keeping them", "[visibility]") {
+  std::string text = "1,0";
+  for (int i = 0; i < 50000; ++i) text += i % 2 == 0 ? ",0x" : ",1";
+  auto const visibility = cuenv::resolve_visibility({text, std::nullopt}, cuenv_tests::two_h200());
+  CHECK(visibility.cu_init == 101);
+  CHECK(visibility.devices.empty());
+  CHECK(visibility.dropped.empty());
+  REQUIRE(visibility.error);
+  CHECK(visibility.error->offset == 4);
+}

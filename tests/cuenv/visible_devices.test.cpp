@@ -168,3 +168,25 @@ TEST_CASE("any bytes are read or refused, and what is read is written back the s
   }
   CHECK(accepted > 100);
 }
+
+TEST_CASE("a long list of faults takes neither time nor memory squared", "[visible_devices]") {
+  std::string malformed = "x";
+  std::string repeated = "GPU-5A";
+  for (int i = 1; i < 50000; ++i) {
+    malformed += ",x";
+    repeated += i % 2 == 0 ? ",GPU-5A" : ",gpu-5a";
+  }
+  for (std::string const& text : {malformed, repeated}) {
+    Diagnostics problems;
+    CHECK_FALSE(cuenv::parse_visible_devices(text, problems));
+    REQUIRE(problems.size() == 101);  // a hundred, and one that says that there are more
+    CHECK(problems.back().code == "visible_devices.too_many_problems");
+  }
+  std::string good = "0";
+  for (int i = 1; i < 50000; ++i) good += "," + std::to_string(i);
+  Diagnostics problems;
+  auto const list = cuenv::parse_visible_devices(good, problems);
+  REQUIRE(list);
+  CHECK(list->indices().size() == 50000);
+  CHECK(problems.empty());
+}

@@ -100,4 +100,18 @@ if [ ! -e /dev/nvidiactl ]; then
   LD_LIBRARY_PATH= call 1 devices --json --init
   same "no driver" null "$(at /cuInit)"
 fi
+
+# Documents that are no machines: one sentence, with the file's name.
+refused() {
+  call 2 devices --topology "$work/machine.json"
+  has "$1" "$2" "$err"
+}
+printf '{"gpus":[{"index":1e999}]}' >"$work/machine.json"
+refused "a number beyond all bounds" "machine.json: no JSON: number overflow"
+(printf '{"gpus":[],"x":'; printf '{"a":%.0s' $(seq 20000); printf 1; printf '}%.0s' $(seq 20001)) >"$work/machine.json"
+refused "deep objects" "machine.json: no JSON of a machine: it is nested too deeply"
+(printf '{"gpus":'; printf '[%.0s' $(seq 20000)) >"$work/machine.json"
+refused "deep lists" "nested too deeply"
+call 2 devices --topology ''
+has "no name" "--topology: its value is empty" "$err"
 finish

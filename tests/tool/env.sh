@@ -42,4 +42,24 @@ same "nothing is printed" "" "$out"
 call 125 env --visible 0
 call 125 env --format cmd --visible 0
 call 125 env --format sh --visible 0 -- true
+
+# What cannot be written is not taken for an answer, and an empty value not for an option that is not given.
+if [ -c /dev/full ]; then
+  "$CUENV" env --format sh --visible 0 >/dev/full 2>"$work/err"
+  same "a full disk" 125 $?
+  has "the reason" "cannot be written" "$(cat "$work/err")"
+fi
+"$CUENV" env --format sh --visible 0 >&- 2>"$work/err"
+same "a closed output" 125 $?
+call 125 env --format sh --toolkit '' --visible 0
+has "the option" "--toolkit: its value is empty" "$err"
+call 125 env --format sh --settings= CUDA_LAUNCH_BLOCKING=1
+has "the option" "--settings: its value is empty" "$err"
+call 125 env --format sh --settings "$work"
+has "a folder" "$work: it cannot be read" "$err"
+call 125 env --format sh --settings /dev/zero
+has "no end" "larger than 16 MiB" "$err"
+printf '\357\273\277CUDA_LAUNCH_BLOCKING=1\r\n' >"$work/settings"
+call 0 env --format sh --settings "$work/settings"
+same "a byte order mark and CR" "export CUDA_LAUNCH_BLOCKING='1'" "$out"
 finish

@@ -99,4 +99,6 @@ LD_LIBRARY_PATH= call 0 run --toolkit "$toolkit" -- sh -c 'echo "$LD_LIBRARY_PAT
 same "both folders where they are two" "$toolkit/lib64:$toolkit/targets/x86_64-linux/lib" "$out"
 (cd "$work" && LD_LIBRARY_PATH= "$CUENV" run --toolkit cuda -- sh -c 'echo "$CUDA_HOME"') >"$work/out"
 same "a relative folder" "$toolkit" "$(cat "$work/out")"
+(unset PATH && "$CUENV" run --toolkit "$toolkit" -- sh -c 'ls / >/dev/null && echo found') >"$work/out" 2>&1
+same "programs are found although PATH was not set" found "$(cat "$work/out")"
 finish

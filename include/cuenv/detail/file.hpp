@@ -28,6 +28,7 @@ class File {
  public:
   /// Throws FileError where `path` is no regular file that can be read. Never waits: a pipe or a device is refused.
   explicit File(std::string const& path) {
+    if (path.find('\0') != std::string::npos) refuse(path, "cannot be opened: its name has a NUL byte");
 #ifdef _WIN32
     // Not tried on Windows. The path is UTF-8.
     int const length = ::MultiByteToWideChar(CP_UTF8, 0, path.c_str(), -1, nullptr, 0);

@@ -125,7 +125,19 @@ struct Strtoull {
   return length;
 }
 
-/// `text` with control characters and what is not UTF-8 written as \n, \t or \xNN.
+/// True for a character, of more than one byte, that shows nothing, looks like a blank or turns the direction of what
+/// follows: no-break space, zero-width characters, separators of lines, marks and overrides of direction, byte order
+/// mark. They get into a variable from a web page, and whoever reads the text must see them.
+[[nodiscard]] constexpr bool is_invisible(std::string_view character) noexcept {
+  if (character.size() == 2) return character == "\xc2\xa0" || character == "\xc2\xad";
+  if (character.size() != 3) return false;
+  return (character >= "\xe2\x80\x8b" && character <= "\xe2\x80\x8f") ||  // U+200B to U+200F
+         (character >= "\xe2\x80\xa8" && character <= "\xe2\x80\xaf") ||  // U+2028 to U+202F
+         (character >= "\xe2\x81\xa0" && character <= "\xe2\x81\xaf") ||  // U+2060 to U+206F
+         character == "\xef\xbb\xbf";                                     // U+FEFF
+}
+
+/// `text` with control characters, invisible ones and what is not UTF-8 written as \n, \t or \xNN.
 [[nodiscard]] inline std::string printable(std::string_view text) {
   constexpr char digits[] = "0123456789abcdef";
   std::string result;
@@ -134,6 +146,15 @@ struct Strtoull {
     std::size_t const length = utf8_length(text);
     auto const byte = static_cast<unsigned char>(text.front());
     bool const c1_control = length == 2 && byte == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+    if (length > 1 && is_invisible(text.substr(0, length))) {
+      for (char c : text.substr(0, length)) {
+        result += "\\x";
+        result += digits[static_cast<unsigned char>(c) >> 4];
+        result += digits[static_cast<unsigned char>(c) & 15];
+      }
+      text.remove_prefix(length);
+      continue;
+    }
     if (length > 1 && !c1_control) {
       result += text.substr(0, length);
       text.remove_prefix(length);

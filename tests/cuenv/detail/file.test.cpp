@@ -46,7 +46,7 @@ TEST_CASE("only regular files are opened, and nothing is waited for", "[file]") 
   Folder const folder;
   CHECK(problem_with(folder.path) == "is a directory");
   CHECK(problem_with(folder.path + "/none") == "cannot be opened: No such file or directory");
-  CHECK(problem_with("") == "cannot be opened: No such file or directory");
+  CHECK(problem_with("") == "the path is empty");
   CHECK(problem_with("/dev/null") == "is no regular file");
   REQUIRE(::mkfifo((folder.path + "/pipe").c_str(), 0600) == 0);
   CHECK(problem_with(folder.path + "/pipe") == "is no regular file");
@@ -57,6 +57,12 @@ TEST_CASE("only regular files are opened, and nothing is waited for", "[file]") 
   }
   folder.write("/empty", "");
   CHECK(detail::File{folder.path + "/empty"}.size() == 0);
+}
+
+TEST_CASE("a name with a NUL byte is not the name before it", "[file]") {
+  Folder const folder;
+  folder.write("/file", "x");
+  CHECK(problem_with(folder.path + "/file" + std::string("\0x", 2)) == "cannot be opened: its name has a NUL byte");
 }
 
 TEST_CASE("a file that shrinks gives fewer bytes", "[file]") {

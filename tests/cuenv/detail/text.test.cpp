@@ -177,3 +177,19 @@ TEST_CASE("the distance between names is the same both ways", "[text]") {
     REQUIRE((distance == 0) == (a == b));
   }
 }
+
+TEST_CASE("what cannot be seen is shown", "[text]") {
+  CHECK(printable("0,\xc2\xa0"
+                  "1") == "0,\\xc2\\xa01");  // no-break space
+  CHECK(printable("\xef\xbb\xbf"
+                  "CUDA") ==
+        "\\xef\\xbb\\xbf"
+        "CUDA");                                            // byte order mark
+  CHECK(printable("1\xe2\x80\x8b") == "1\\xe2\\x80\\x8b");  // zero width
+  CHECK(printable("a\xe2\x80\xae"
+                  "b") ==
+        "a\\xe2\\x80\\xae"
+        "b");  // turns the direction
+  CHECK(printable("\xe2\x81\xa9") == "\\xe2\\x81\\xa9");
+  CHECK(printable("\xe2\x80\x94\xe2\x80\x98") == "\xe2\x80\x94\xe2\x80\x98");  // a dash and a quote are seen
+}
