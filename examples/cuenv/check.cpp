@@ -80,12 +80,29 @@ std::string with_code(Outcome const& outcome) {
   return outcome.reason + (outcome.code.value_or(0) == 0 ? "" : " (" + std::to_string(*outcome.code) + ")");
 }
 
+/// What has to be known of a file before its modules are judged.
+struct FirstLook {
+  cuenv::FileSummary summary;
+  bool relocatable = false;
+
+  void begin_module(cuenv::ImageModule const& module) {
+    relocatable = relocatable || cuenv::ServiceCount::is_relocatable(module);
+  }
+  void entry(cuenv::ImageEntry const&) {}
+  void end_module(cuenv::Damage) {}
+};
+
 /// Judges the modules of one file for one GPU while it is read, and says each, as JSON or as text.
 class Modules {
  public:
-  Modules(std::string const& path, cuenv::FileKind kind, Gpu const& gpu, cuenv::Session const* session,
+  Modules(std::string const& path, FirstLook const& look, Gpu const& gpu, cuenv::Session const* session,
           CheckOptions const& options)
-      : path_{path}, kind_{kind}, gpu_{gpu}, session_{session}, options_{options} {}
+      : path_{path},
+        kind_{look.summary.kind},
+        relocatable_{look.relocatable},
+        gpu_{gpu},
+        session_{session},
+        options_{options} {}
 
   void begin_module(cuenv::ImageModule const& module) {
     module_ = module;
@@ -95,14 +112,7 @@ class Modules {
   void end_module(cuenv::Damage damage) {
     Outcome outcome = outcome_of(judge_->verdict(damage));
     if (count_++ == 0) first_ = outcome;
-    switch (outcome.kind) {
-      case VerdictKind::native: ++service_.native; break;
-      case VerdictKind::jit: ++service_.jit; break;
-      case VerdictKind::unknown: ++service_.unknown; break;
-      case VerdictKind::incompatible: ++service_.incompatible; break;
-      case VerdictKind::damaged: ++service_.damaged; break;
-      case VerdictKind::nothing: break;
-    }
+    sums_.add(module_, outcome.kind);
     no_context_ = no_context_ || (session_ != nullptr && outcome.kind == VerdictKind::unknown && outcome.code);
     if (options_.json) {
       print_json(outcome);
@@ -119,40 +129,38 @@ class Modules {
     Outcome outcome = judged(judge_as_module(file, gpu_.conditions), gpu_.conditions);
     if (summary.kind == cuenv::FileKind::thin_archive) outcome.kind = VerdictKind::unknown;
     if (!is_host_file(kind_)) return outcome;
-    bool const serves = service_.incompatible == 0 || (options_.partly && service_.service() == cuenv::Service::partly);
+    cuenv::GpuService const sum = service();
+    bool const serves = sum.incompatible == 0 || (options_.partly && sum.service() == cuenv::Service::partly);
     if (outcome.kind == VerdictKind::damaged) return outcome;
-    outcome.kind = service_.damaged > 0   ? VerdictKind::damaged
-                   : !serves              ? VerdictKind::incompatible
-                   : service_.unknown > 0 ? VerdictKind::unknown
-                   : service_.jit > 0     ? VerdictKind::jit
-                   : service_.native > 0  ? VerdictKind::native
-                                          : VerdictKind::nothing;
+    outcome.kind = sum.damaged > 0   ? VerdictKind::damaged
+                   : !serves         ? VerdictKind::incompatible
+                   : sum.unknown > 0 ? VerdictKind::unknown
+                   : sum.jit > 0     ? VerdictKind::jit
+                   : sum.native > 0  ? VerdictKind::native
+                                     : VerdictKind::nothing;
     return outcome;
   }
 
-  [[nodiscard]] cuenv::GpuService const& service() const noexcept { return service_; }
+  [[nodiscard]] cuenv::GpuService service() const noexcept { return sums_.service(); }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] bool no_context() const noexcept { return no_context_; }
 
   [[nodiscard]] std::string text() const {
-    std::string text = lines_;
-    if (bad_ > modules_listed && !options_.all) {
-      text += labelled("", "and " + std::to_string(bad_ - modules_listed) + " more; --all lists them");
-    }
-    for (std::string const& fix : fixes_) text += labelled("  fix", fix);
-    return text;
+    bool const parts_count = !sums_.linked_code_serves() || options_.all;
+    return listing_.text(options_.all) + (parts_count ? parts_.text(options_.all) : "");
   }
 
  private:
   [[nodiscard]] Outcome outcome_of(cuenv::Verdict const& verdict) const {
     Outcome outcome = judged(verdict, gpu_.conditions);
-    if (module_.device_link) {
+    if (module_.device_link && !relocatable_ && verdict.kind != VerdictKind::damaged) {
       outcome.kind = VerdictKind::nothing;
       outcome.reason = "nvcc's device link adds it to every program; it has to serve no GPU";
       outcome.fix.clear();
       return outcome;
     }
-    if (session_ == nullptr || verdict.kind == VerdictKind::damaged) return outcome;
+    bool const is_part = cuenv::ServiceCount::is_relocatable(module_);  // no module before it is linked
+    if (session_ == nullptr || is_part || verdict.kind == VerdictKind::damaged) return outcome;
     cuenv::Device const& device = *session_->map().find(*gpu_.device);
     if (is_module(kind_)) {
       if (count_ > 0) return outcome;  // loading the file looks at the first one only
@@ -171,39 +179,49 @@ class Modules {
     std::cout << (count_ == 1 ? "\n          " : ",\n          ") << one_line(json);
   }
   void keep_text(Outcome const& outcome) {
-    bool const bad = is_bad(outcome.kind);
-    bad_ += bad ? 1 : 0;
-    if (!outcome.fix.empty() && fixes_.size() < fixes_listed &&
-        std::find(fixes_.begin(), fixes_.end(), outcome.fix) == fixes_.end()) {
-      fixes_.push_back(outcome.fix);
-    }
-    bool const listed = options_.all || (bad ? bad_ <= modules_listed : false);
-    if (!listed || (is_module(kind_) && count_ == 1)) return;  // that one is the file's own verdict
-    lines_ +=
+    bool const is_part = cuenv::ServiceCount::is_relocatable(module_);
+    // Of linked code that does not serve, the parts say what is wrong.
+    bool const bad = is_bad(outcome.kind) && !(module_.device_link && outcome.kind != VerdictKind::damaged);
+    Listing& list = is_part ? parts_ : listing_;
+    list.bad += bad ? 1 : 0;
+    bool const has_fix = !outcome.fix.empty() && (bad || is_module(kind_) || outcome.kind == VerdictKind::unknown);
+    bool const is_new = std::find(list.fixes.begin(), list.fixes.end(), outcome.fix) == list.fixes.end();
+    if (has_fix && is_new && list.fixes.size() < fixes_listed) list.fixes.push_back(outcome.fix);
+    if (!options_.all && (!bad || list.bad > modules_listed)) return;
+    if (is_module(kind_) && count_ == 1) return;  // that one is the file's own verdict
+    list.lines +=
         labelled(bad ? "error" : to_string(outcome.kind), printable(place_of(module_) + ": " + with_code(outcome)));
   }
 
+  struct Listing {
+    std::string lines;
+    std::vector<std::string> fixes;
+    std::uint64_t bad = 0;
+
+    [[nodiscard]] std::string text(bool all) const {
+      std::string text = lines;
+      if (bad > modules_listed && !all) {
+        text += labelled("", "and " + std::to_string(bad - modules_listed) + " more; --all lists them");
+      }
+      for (std::string const& fix : fixes) text += labelled("  fix", fix);
+      return text;
+    }
+  };
+
   std::string const& path_;
   cuenv::FileKind kind_;
+  bool relocatable_;
   Gpu const& gpu_;
   cuenv::Session const* session_;
   CheckOptions const& options_;
   cuenv::ImageModule module_;
   std::optional<cuenv::ModuleJudge> judge_;
   Outcome first_;
-  cuenv::GpuService service_;
+  cuenv::ServiceCount sums_;
   std::uint64_t count_ = 0;
-  std::uint64_t bad_ = 0;
   bool no_context_ = false;
-  std::string lines_;
-  std::vector<std::string> fixes_;
-};
-
-/// For a first look at a file.
-struct NoVisitor {
-  void begin_module(cuenv::ImageModule const&) {}
-  void entry(cuenv::ImageEntry const&) {}
-  void end_module(cuenv::Damage) {}
+  Listing listing_;
+  Listing parts_;
 };
 
 std::string counts_text(cuenv::GpuService const& service) {
@@ -233,7 +251,7 @@ Json counts_json(cuenv::GpuService const& service) {
 std::string gpu_text(Gpu const& gpu, cuenv::FileKind kind, Outcome const& outcome, Modules const& modules,
                      bool partly) {
   std::string what{to_string(outcome.kind)};
-  cuenv::GpuService const& service = modules.service();
+  cuenv::GpuService const service = modules.service();
   if (is_host_file(kind) && service.service() == cuenv::Service::empty && !is_bad(outcome.kind)) {
     what += ": no GPU code that would have to run";
   } else if (is_host_file(kind) && counts_text(service).empty()) {
@@ -257,28 +275,29 @@ std::string gpu_text(Gpu const& gpu, cuenv::FileKind kind, Outcome const& outcom
 /// Says one file; the exit code that it brings.
 int check_file(std::string const& path, std::vector<Gpu> const& gpus, cuenv::Session const* session,
                CheckOptions const& options) {
-  cuenv::FileSummary first;
+  FirstLook look;
   try {
-    first = cuenv::visit_images(path, NoVisitor{});
+    look.summary = cuenv::visit_images(path, look);
   } catch (cuenv::FileError const& error) {
     std::cout << (options.json ? unreadable_json(path, error, "gpus") : unreadable_text(error));
     return wrong_use;
   }
+  cuenv::FileKind const kind = look.summary.kind;
   cuenv::InspectOptions how;
-  how.thorough = is_module(first.kind);  // as before a load
+  how.thorough = is_module(kind);  // as before a load
   bool const as_text = !options.json;
   if (as_text) {
-    std::cout << printable(path) << ": " << file_line(first.kind) << '\n';
+    std::cout << printable(path) << ": " << file_line(kind) << '\n';
   } else {
     Json head = Json::object();
     cuenv::put_text(head, "path", std::string_view{path});
-    head["kind"] = std::string{to_string(first.kind)};
+    head["kind"] = std::string{to_string(kind)};
     head["error"] = nullptr;
     std::cout << opened(head) << ", \"gpus\": [";
   }
   int code = fine;
   for (Gpu const& gpu : gpus) {
-    Modules modules{path, first.kind, gpu, session, options};
+    Modules modules{path, look, gpu, session, options};
     if (!as_text) {
       Json head = Json::object();
       head["gpu"] = to_string(gpu.conditions.gpu);
@@ -287,11 +306,11 @@ int check_file(std::string const& path, std::vector<Gpu> const& gpus, cuenv::Ses
     }
     cuenv::FileSummary const summary = cuenv::visit_images(path, modules, how);
     Outcome const outcome = modules.file_outcome(summary);
-    bool const runs = !is_bad(outcome.kind) && !modules.no_context() &&
-                      (outcome.kind != VerdictKind::nothing || is_host_file(first.kind));
+    bool const runs =
+        !is_bad(outcome.kind) && !modules.no_context() && (outcome.kind != VerdictKind::nothing || is_host_file(kind));
     if (!runs) code = problems;
     if (as_text) {
-      std::cout << gpu_text(gpu, first.kind, outcome, modules, options.partly);
+      std::cout << gpu_text(gpu, kind, outcome, modules, options.partly);
     } else {
       Json tail = outcome_json(outcome);
       tail.erase("entry");
