@@ -113,6 +113,7 @@ class Modules {
     Outcome outcome = outcome_of(judge_->verdict(damage));
     if (count_++ == 0) first_ = outcome;
     sums_.add(module_, outcome.kind);
+    link_misses_ = link_misses_ || (module_.device_link && outcome.kind == VerdictKind::incompatible);
     no_context_ = no_context_ || (session_ != nullptr && outcome.kind == VerdictKind::unknown && outcome.code);
     if (options_.json) {
       print_json(outcome);
@@ -147,7 +148,11 @@ class Modules {
 
   [[nodiscard]] std::string text() const {
     bool const parts_count = !sums_.linked_code_serves() || options_.all;
-    return listing_.text(options_.all) + (parts_count ? parts_.text(options_.all) : "");
+    std::string text = listing_.text(options_.all) + (parts_count ? parts_.text(options_.all) : "");
+    if (link_misses_ && parts_.bad == 0) {
+      text += labelled("note", "its linked code does not serve; whether its parts are linked at load is not known");
+    }
+    return text;
   }
 
  private:
@@ -220,6 +225,7 @@ class Modules {
   cuenv::ServiceCount sums_;
   std::uint64_t count_ = 0;
   bool no_context_ = false;
+  bool link_misses_ = false;
   Listing listing_;
   Listing parts_;
 };

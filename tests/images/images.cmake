@@ -42,4 +42,14 @@ cuenv_test_link(libfor_120.so -shared only_120.o)
 cuenv_test_link(libfor_90_and_120.so -shared only_90.o only_120.o)
 cuenv_test_link(libwith_ptx.so -shared only_ptx.o)
 cuenv_test_link(for_90_and_120.a -lib only_90.o only_120.o)
+
+# Relocatable code, in parts for two GPUs that are linked for one.
+foreach(part caller callee)
+  add_custom_command(OUTPUT ${CUENV_TEST_IMAGES}/${part}.o
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -rdc=true -gencode arch=compute_90,code=sm_90
+      -gencode arch=compute_120,code=compute_120 -c -o ${CUENV_TEST_IMAGES}/${part}.o
+      ${CMAKE_CURRENT_SOURCE_DIR}/images/${part}.cu
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/images/${part}.cu VERBATIM)
+endforeach()
+cuenv_test_link(relocatable_90 -O0 caller.o callee.o)
 add_custom_target(cuenv_test_images DEPENDS ${test_images})
