@@ -140,7 +140,7 @@ struct FileReport {
 /// The files of the program that hold GPU code, and what cannot be read.
 struct ProgramReport {
   std::vector<FileReport> files;
-  /// Modules that the driver will compile at their first use, summed over files and GPUs.
+  /// Modules that the driver has to compile at their first use, summed over files and GPUs.
   std::size_t jit_modules = 0;
   /// False where the environment keeps compiled code from being cached, so that this happens in each run.
   bool jit_is_cached = true;
@@ -264,8 +264,14 @@ class ServiceVisitor {
   report.path = shown.empty() ? path : shown;
   report.required = required;
   detail::ServiceVisitor visitor{report, gpus};
-  (void)visit_images(path, visitor);
+  FileSummary const summary = visit_images(path, visitor);
   visitor.finish();
+  if (required && summary.damage != Damage::none) {
+    report.findings.push_back({Severity::warning, "program.file_damaged", report.path, "", Diagnostic::no_offset,
+                               "the file around its GPU code is odd, so that some may not have been found: " +
+                                   std::string{to_string(summary.damage)},
+                               "", "build or copy the file again"});
+  }
   for (std::size_t gpu = 0; !required && gpu < gpus.size(); ++gpu) {
     if (report.gpus[gpu].service() != Service::none) continue;
     report.findings.push_back(
@@ -334,7 +340,8 @@ class ServiceVisitor {
     program.findings.push_back(
         {program.jit_is_cached ? Severity::note : Severity::warning, "program.jit", "GPU code", "",
          Diagnostic::no_offset,
-         std::to_string(program.jit_modules) + " modules will be compiled at their first use" +
+         std::to_string(program.jit_modules) + (program.jit_modules == 1 ? " module has" : " modules have") +
+             " to be compiled at the first use" +
              (program.jit_is_cached ? "" : ", and in each run anew, since nothing is cached"),
          "",
          program.jit_is_cached
