@@ -184,9 +184,12 @@ class Modules {
     std::cout << (count_ == 1 ? "\n          " : ",\n          ") << one_line(json);
   }
   void keep_text(Outcome const& outcome) {
+    bool const is_ignored = is_module(kind_) && count_ > 1;  // a driver takes the first one only
+    if (is_ignored && !options_.all) return;
     bool const is_part = cuenv::ServiceCount::is_relocatable(module_);
     // Of linked code that does not serve, the parts say what is wrong.
-    bool const bad = is_bad(outcome.kind) && !(module_.device_link && outcome.kind != VerdictKind::damaged);
+    bool const bad =
+        is_bad(outcome.kind) && !is_ignored && !(module_.device_link && outcome.kind != VerdictKind::damaged);
     Listing& list = is_part ? parts_ : listing_;
     list.bad += bad ? 1 : 0;
     bool const has_fix = !outcome.fix.empty() && (bad || is_module(kind_) || outcome.kind == VerdictKind::unknown);
@@ -272,6 +275,9 @@ std::string gpu_text(Gpu const& gpu, cuenv::FileKind kind, Outcome const& outcom
   }
   std::string text = labelled(gpu.name(), printable(what)) + modules.text();
   if (!is_host_file(kind) && modules.count() == 0 && !outcome.fix.empty()) text += labelled("  fix", outcome.fix);
+  if (is_module(kind) && modules.count() > 1) {
+    text += labelled("note", "a driver takes the first of its " + counted(modules.count(), "module") + " only");
+  }
   if (is_host_file(kind) && service.service() == cuenv::Service::partly && !partly) {
     text += labelled("note", "large libraries carry modules for one GPU each; for those --partly will do");
   }

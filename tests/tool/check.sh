@@ -78,6 +78,15 @@ same "the flag is said once" 1 "$(grep -c 'fix ' "$work/out")"
 call 1 check $on --all "$work/many.a"
 same "all are listed" 23 "$(grep -c '^  error' "$work/out")"
 
+# Of several modules in a fatbin file the first counts.
+cat "$IMAGES/sm_90.fatbin" "$IMAGES/sm_120.fatbin" >"$work/two.fatbin"
+verdict "native 0" 0 $on "$work/two.fatbin"
+same "the second" incompatible "$(at /files/0/gpus/0/modules/1/verdict)"
+call 0 check $on "$work/two.fatbin"
+has "a note" "a driver takes the first of its 2 modules only" "$(one_line)"
+cat "$IMAGES/sm_120.fatbin" "$IMAGES/sm_90.fatbin" >"$work/two.fatbin"
+verdict "incompatible 209" 1 $on "$work/two.fatbin"
+
 # What is wrong with a file.
 head -c 100 "$IMAGES/sm_90.fatbin" >"$work/cut.fatbin"
 verdict "damaged null" 1 $on "$work/cut.fatbin"
