@@ -1,6 +1,8 @@
 #ifndef CUENV_EXAMPLES_CUENV_COMMANDS_HPP
 #define CUENV_EXAMPLES_CUENV_COMMANDS_HPP
 
+#include <cuenv/cuda_version.hpp>
+#include <cuenv/gpu.hpp>
 #include <cuenv/rank_devices.hpp>
 
 #include <optional>
@@ -38,6 +40,25 @@ struct ChildOptions {
 /// Returns only when the program could not be executed.
 int run(ChildOptions const& options, std::vector<std::string> const& command);
 int env(ChildOptions const& options, std::string const& format);
+
+struct ImagesOptions {
+  std::vector<std::string> files;
+  bool deep = false;
+  bool all = false;  // list every module of a large file too
+  bool json = false;
+};
+int images(ImagesOptions const& options);
+
+struct CheckOptions {
+  std::vector<std::string> files;
+  std::vector<cuenv::ComputeCapability> gpus;  // empty: this machine's
+  std::optional<cuenv::CudaVersion> driver;    // none: this machine's
+  bool load = false;                           // ask the driver
+  bool partly = false;                         // a library need not serve with every module
+  bool all = false;
+  bool json = false;
+};
+int check(CheckOptions const& options);
 
 struct VerifyOptions {
   std::string data;  // a table in place of the built-in one

@@ -7,7 +7,9 @@
 
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -69,6 +71,14 @@ CLI::Option* add_child_options(CLI::App& command, tool::ChildOptions& options, s
       ->option_text("LIST");
 }
 
+/// Accepts what `parse` can read.
+template <class Value>
+auto readable(std::optional<Value> (*parse)(std::string_view) noexcept, std::string const& example) {
+  return [parse, example](std::string const& text) {
+    return parse(text) ? std::string{} : "'" + cuenv::detail::printable(text) + "': write it like " + example;
+  };
+}
+
 int dispatch(Arguments arguments) {
   CLI::App app{"The CUDA environment: what the driver makes of it, and programs started in it."};
   app.name("cuenv");
@@ -104,6 +114,36 @@ int dispatch(Arguments arguments) {
       ->option_text("FORMAT")
       ->check(CLI::IsMember{{"sh", "powershell", "docker"}});
 
+  tool::ImagesOptions images_options;
+  CLI::App* const images = app.add_subcommand("images", "which GPU code is in a file");
+  images->add_option("files", images_options.files, "GPU code, programs, libraries, objects or archives")
+      ->required()
+      ->option_text("FILE...");
+  images->add_flag("--deep", images_options.deep, "search outside the usual sections too");
+  images->add_flag("--all", images_options.all, "list every module of a large file too");
+  images->add_flag("--json", images_options.json, "print JSON");
+
+  tool::CheckOptions check_options;
+  std::vector<std::string> gpus;
+  std::string driver;
+  CLI::App* const check = app.add_subcommand("check", "will the GPU code in a file run here");
+  check->add_option("files", check_options.files, "GPU code, programs, libraries, objects or archives")
+      ->required()
+      ->option_text("FILE...");
+  auto* const check_gpus = check->add_option("--gpu", gpus, "judge for this compute capability; may be repeated")
+                               ->option_text("X.Y")
+                               ->allow_extra_args(false)
+                               ->check(readable(cuenv::parse_compute_capability, "9.0"));
+  auto* const check_driver = check->add_option("--driver", driver, "judge for a driver of this CUDA version")
+                                 ->option_text("X.Y")
+                                 ->check(readable(cuenv::parse_cuda_version, "13.0"));
+  check->add_flag("--load", check_options.load, "load it, on every visible GPU")
+      ->excludes(check_gpus)
+      ->excludes(check_driver);
+  check->add_flag("--partly", check_options.partly, "enough when a library serves with some of its modules");
+  check->add_flag("--all", check_options.all, "list every module");
+  check->add_flag("--json", check_options.json, "print JSON");
+
   tool::VerifyOptions verify_options;
   CLI::App* const verify = app.add_subcommand("verify", "compare this driver with what cuenv says of it");
   verify->add_option("--data", verify_options.data, "another table of values")->option_text("FILE");
@@ -132,6 +172,12 @@ int dispatch(Arguments arguments) {
   if (devices->parsed()) {
     devices_options.visible = typed(devices_visible, visible);
     return tool::devices(devices_options);
+  }
+  if (images->parsed()) return tool::images(images_options);
+  if (check->parsed()) {
+    for (std::string const& gpu : gpus) check_options.gpus.push_back(*cuenv::parse_compute_capability(gpu));
+    check_options.driver = cuenv::parse_cuda_version(driver);
+    return tool::check(check_options);
   }
   child_options.visible = typed(run->parsed() ? run_visible : env_visible, visible);
   if (run->parsed()) return tool::run(child_options, arguments.command);

@@ -62,6 +62,69 @@ struct GpuService {
   }
 };
 
+/// Counts the modules of one file for one GPU, by what each is to the program:
+/// - the module that nvcc's device link adds holds nothing that could run, unless the program has relocatable code
+///   (-rdc=true): then it is that code, linked, and where it serves, the parts do not matter;
+/// - where it does not serve and the parts would, they count as unknown: whether the runtime links them at load was not
+///   measured.
+class ServiceCount {
+ public:
+  void add(ImageModule const& module, VerdictKind kind) noexcept {
+    bool const good = kind == VerdictKind::native || kind == VerdictKind::jit || kind == VerdictKind::unknown;
+    if (module.device_link && kind != VerdictKind::damaged) {
+      is_linked_ = true;
+      link_serves_ = link_serves_ && good;
+      count(linked_, kind);
+    } else {
+      count(is_relocatable(module) ? relocatable_ : service_, kind);
+    }
+  }
+
+  /// Relocatable code: it is linked before it runs.
+  [[nodiscard]] static bool is_relocatable(ImageModule const& module) noexcept {
+    return module.section == "__nv_relfatbin";
+  }
+  /// Whether the program's relocatable code is there in a linked form that serves.
+  [[nodiscard]] constexpr bool linked_code_serves() const noexcept { return is_linked_ && link_serves_; }
+
+  [[nodiscard]] constexpr GpuService service() const noexcept {
+    GpuService sum = service_;
+    GpuService parts = relocatable_;
+    if (parts.native + parts.jit + parts.unknown + parts.incompatible + parts.damaged == 0) return sum;
+    if (linked_code_serves()) {
+      parts = linked_;
+      parts.damaged = relocatable_.damaged;
+    } else if (is_linked_) {
+      parts.unknown += parts.native + parts.jit;
+      parts.native = parts.jit = 0;
+    }
+    sum.native += parts.native;
+    sum.jit += parts.jit;
+    sum.unknown += parts.unknown;
+    sum.incompatible += parts.incompatible;
+    sum.damaged += parts.damaged;
+    return sum;
+  }
+
+ private:
+  static constexpr void count(GpuService& service, VerdictKind kind) noexcept {
+    switch (kind) {
+      case VerdictKind::native: ++service.native; break;
+      case VerdictKind::jit: ++service.jit; break;
+      case VerdictKind::unknown: ++service.unknown; break;
+      case VerdictKind::incompatible: ++service.incompatible; break;
+      case VerdictKind::damaged: ++service.damaged; break;
+      case VerdictKind::nothing: break;
+    }
+  }
+
+  GpuService service_;
+  GpuService relocatable_;
+  GpuService linked_;
+  bool is_linked_ = false;
+  bool link_serves_ = true;
+};
+
 /// One file of the program.
 struct FileReport {
   std::string path;
@@ -77,7 +140,7 @@ struct FileReport {
 /// The files of the program that hold GPU code, and what cannot be read.
 struct ProgramReport {
   std::vector<FileReport> files;
-  /// Modules that the driver will compile at their first use, summed over files and GPUs.
+  /// Modules that the driver has to compile at their first use, summed over files and GPUs.
   std::size_t jit_modules = 0;
   /// False where the environment keeps compiled code from being cached, so that this happens in each run.
   bool jit_is_cached = true;
@@ -139,14 +202,10 @@ namespace detail {
 class ServiceVisitor {
  public:
   ServiceVisitor(FileReport& report, std::vector<LoadConditions> const& conditions)
-      : report_{report}, conditions_{conditions} {
-    report_.gpus.resize(conditions.size());
-  }
+      : report_{report}, conditions_{conditions}, counts_(conditions.size()), part_findings_(conditions.size()) {}
 
   void begin_module(ImageModule const& module) {
-    device_link_ = module.device_link;
-    where_ = report_.path + (module.section.empty() ? "" : " " + module.section) +
-             (module.member.empty() ? "" : " (" + module.member + ")") + " at byte " + std::to_string(module.offset);
+    module_ = module;
     judges_.clear();
     for (LoadConditions const& conditions : conditions_) judges_.emplace_back(module.kind, conditions);
   }
@@ -154,38 +213,45 @@ class ServiceVisitor {
     for (ModuleJudge& judge : judges_) judge.add(entry);
   }
   void end_module(Damage damage) {
-    if (device_link_) return;  // nvcc puts an empty one into every program that it links
     for (std::size_t gpu = 0; gpu < judges_.size(); ++gpu) {
       Verdict const verdict = judges_[gpu].verdict(damage);
-      GpuService& service = report_.gpus[gpu];
-      switch (verdict.kind) {
-        case VerdictKind::native: ++service.native; break;
-        case VerdictKind::jit: ++service.jit; break;
-        case VerdictKind::unknown: ++service.unknown; break;
-        case VerdictKind::incompatible: ++service.incompatible; break;
-        case VerdictKind::damaged: ++service.damaged; break;
-        case VerdictKind::nothing: break;
-      }
-      bool const bad = verdict.kind == VerdictKind::incompatible || verdict.kind == VerdictKind::damaged;
+      counts_[gpu].add(module_, verdict.kind);
+      bool const damaged = verdict.kind == VerdictKind::damaged;
+      bool said = !report_.required || !(damaged || verdict.kind == VerdictKind::incompatible);
+      said = said || (module_.device_link && !damaged);
       // The same for each like GPU is said once.
-      bool said = !report_.required || !bad;
       for (std::size_t earlier = 0; earlier < gpu; ++earlier)
         said = said || conditions_[earlier].gpu == conditions_[gpu].gpu;
-      if (said || report_.findings.size() >= most_findings) continue;
-      Diagnostic finding = to_diagnostic(verdict, conditions_[gpu], where_);
+      bool const is_part = ServiceCount::is_relocatable(module_) && !damaged;
+      Diagnostics& findings = is_part ? part_findings_[gpu] : report_.findings;
+      if (said || findings.size() >= most_findings) continue;
+      Diagnostic finding = to_diagnostic(verdict, conditions_[gpu], where());
       finding.what = "for " + to_string(conditions_[gpu].gpu) + ": " + finding.what;
-      report_.findings.push_back(std::move(finding));
+      findings.push_back(std::move(finding));
+    }
+  }
+  /// After the visit.
+  void finish() {
+    for (std::size_t gpu = 0; gpu < counts_.size(); ++gpu) {
+      report_.gpus.push_back(counts_[gpu].service());
+      if (!counts_[gpu].linked_code_serves()) append(report_.findings, std::move(part_findings_[gpu]));
     }
   }
 
  private:
   static constexpr std::size_t most_findings = 64;  // a file with more is not read by people
 
+  [[nodiscard]] std::string where() const {
+    return report_.path + (module_.section.empty() ? "" : " " + module_.section) +
+           (module_.member.empty() ? "" : " (" + module_.member + ")") + " at byte " + std::to_string(module_.offset);
+  }
+
   FileReport& report_;
   std::vector<LoadConditions> const& conditions_;
+  std::vector<ServiceCount> counts_;
+  std::vector<Diagnostics> part_findings_;
   std::vector<ModuleJudge> judges_;
-  std::string where_;
-  bool device_link_ = false;
+  ImageModule module_;
 };
 
 }  // namespace detail
@@ -198,7 +264,14 @@ class ServiceVisitor {
   report.path = shown.empty() ? path : shown;
   report.required = required;
   detail::ServiceVisitor visitor{report, gpus};
-  (void)visit_images(path, visitor);
+  FileSummary const summary = visit_images(path, visitor);
+  visitor.finish();
+  if (required && summary.damage != Damage::none) {
+    report.findings.push_back({Severity::warning, "program.file_damaged", report.path, "", Diagnostic::no_offset,
+                               "the file around its GPU code is odd, so that some may not have been found: " +
+                                   std::string{to_string(summary.damage)},
+                               "", "build or copy the file again"});
+  }
   for (std::size_t gpu = 0; !required && gpu < gpus.size(); ++gpu) {
     if (report.gpus[gpu].service() != Service::none) continue;
     report.findings.push_back(
@@ -224,10 +297,10 @@ class ServiceVisitor {
 }
 
 /// Judges the GPU code of this process for each GPU: the executable, the named libraries (which need not be loaded),
-/// and every other library that is loaded. Throws FileError where the executable or a named library cannot be read.
+/// and every other library that is loaded. `jit_is_cached` is what the driver found when it was started. Throws
+/// FileError where the executable or a named library cannot be read.
 [[nodiscard]] inline ProgramReport judge_program(std::vector<LoadConditions> const& gpus,
-                                                 std::vector<std::string> const& libraries = {},
-                                                 Environment const& environment = process_environment) {
+                                                 std::vector<std::string> const& libraries, bool jit_is_cached) {
   ProgramReport program;
   std::vector<std::string> paths = loaded_files();
   std::size_t const executable = 0;
@@ -268,12 +341,13 @@ class ServiceVisitor {
       }
     }
   }
-  program.jit_is_cached = jit_is_cached(environment);
+  program.jit_is_cached = jit_is_cached;
   if (program.jit_modules > 0) {
     program.findings.push_back(
         {program.jit_is_cached ? Severity::note : Severity::warning, "program.jit", "GPU code", "",
          Diagnostic::no_offset,
-         std::to_string(program.jit_modules) + " modules will be compiled at their first use" +
+         std::to_string(program.jit_modules) + (program.jit_modules == 1 ? " module has" : " modules have") +
+             " to be compiled at the first use" +
              (program.jit_is_cached ? "" : ", and in each run anew, since nothing is cached"),
          "",
          program.jit_is_cached
@@ -281,6 +355,13 @@ class ServiceVisitor {
              : "remove CUDA_CACHE_DISABLE, CUDA_CACHE_MAXSIZE and CUDA_CACHE_PATH, or build machine code"});
   }
   return program;
+}
+
+/// The same in an environment that a driver would be started in now.
+[[nodiscard]] inline ProgramReport judge_program(std::vector<LoadConditions> const& gpus,
+                                                 std::vector<std::string> const& libraries = {},
+                                                 Environment const& environment = process_environment) {
+  return judge_program(gpus, libraries, jit_is_cached(environment));
 }
 
 /// All GPU code that this program's executable carries. Throws FileError where it cannot be read.

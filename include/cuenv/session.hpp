@@ -184,7 +184,7 @@ class Session {
   /// does not, since large libraries carry code per target by design. With no visible GPU nothing is required. Throws
   /// FileError where the executable or a named library cannot be read.
   ProgramReport require_images(std::vector<std::string> const& libraries = {}) const {
-    ProgramReport report = judge_program(gpu_conditions(), libraries);
+    ProgramReport report = judge_program(gpu_conditions(), libraries, jit_is_cached_);
     Diagnostics findings;
     for (FileReport const& file : report.files) {
       if (file.required) append(findings, file.findings);
@@ -304,6 +304,7 @@ class Session {
     }
     detail::DeviceTexts const texts = detail::device_texts(environment);
     switches_ = jit_switches(environment);
+    jit_is_cached_ = jit_is_cached(environment);
     int code = started ? 0 : static_cast<int>(driver_.api.init(0));
     (code == 0 ? detail::init_history().started_in_process : detail::init_history().failed_in_process) =
         detail::process_id();
@@ -430,6 +431,7 @@ class Session {
   SessionOptions options_;
   DriverLibrary driver_;
   JitSwitches switches_;
+  bool jit_is_cached_ = true;
   DeviceMap map_;
   Report report_;
   std::optional<DriverError> absence_;

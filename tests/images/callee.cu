@@ -1,0 +1,1 @@
+__device__ int callee(int value) { return value * 3; }

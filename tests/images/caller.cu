@@ -1,0 +1,8 @@
+__device__ int callee(int value);
+
+__global__ void caller(int* value) { *value = callee(*value); }
+
+int main() {
+  caller<<<1, 1>>>(nullptr);
+  return cudaDeviceSynchronize();
+}
