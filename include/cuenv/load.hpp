@@ -116,15 +116,19 @@ class PaddedImage {
   /// GiB.
   static PaddedImage from_file(std::string const& path) {
     File const file{path};
+    return from_part(file, path, 0, file.size());
+  }
+  /// The same for a part of a file, such as a module in a library.
+  static PaddedImage from_part(File const& file, std::string const& path, std::uint64_t offset, std::uint64_t size) {
     auto const refuse = [&](std::string_view code, std::string what, std::string fix) {
       throw FileError{{{Severity::error, code, path, "", Diagnostic::no_offset, std::move(what), "", std::move(fix)}}};
     };
-    if (file.size() == 0) refuse("file.empty", "the file is empty", "build the image again");
-    if (file.size() > 0x80000000U) refuse("file.too_large", "the file is larger than 2 GiB", "check the path");
+    if (size == 0) refuse("file.empty", "the file is empty", "build the image again");
+    if (size > 0x80000000U) refuse("file.too_large", "the file is larger than 2 GiB", "check the path");
     PaddedImage image{""};
-    image.size_ = static_cast<std::size_t>(file.size());
+    image.size_ = static_cast<std::size_t>(size);
     image.bytes_.assign(image.size_ + padding, '\0');
-    std::size_t const got = file.read(0, reinterpret_cast<unsigned char*>(&image.bytes_[0]), image.size_);
+    std::size_t const got = file.read(offset, reinterpret_cast<unsigned char*>(&image.bytes_[0]), image.size_);
     if (got != image.size_) refuse("file.changed", "the file became shorter while it was read", "try again");
     image.inspect_them();
     return image;

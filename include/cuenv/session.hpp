@@ -192,6 +192,27 @@ class Session {
     if (has_error(findings)) throw ImageError{std::move(findings)};
     return report;
   }
+  /// The same, and then the driver is asked: each module of the executable and the named libraries is loaded, with
+  /// every function in it, on every visible GPU. What nvcc's device-link step made or still has to link is left out.
+  /// Takes as long as compiling all of their PTX does.
+  ProgramReport require_images(std::vector<std::string> const& libraries, LoadOptions const& load) const {
+    ProgramReport report = require_images(libraries);
+    Diagnostics findings;
+    for (std::size_t i = 0; i < report.files.size(); ++i) {
+      FileReport const& file = report.files[i];
+      if (!file.required) continue;
+      std::string const path = i == 0 ? detail::own_file() : file.path;  // the executable comes first
+      detail::File const bytes{path};
+      for (ImageModule const& module : inspect(path).modules) {
+        if (module.device_link || module.section == "__nv_relfatbin") continue;
+        std::string const name = file.path + " at byte " + std::to_string(module.offset);
+        auto const image = detail::PaddedImage::from_part(bytes, path, module.offset, module.size);
+        append(findings, load_findings(name, load_everywhere(image, load)));
+      }
+    }
+    if (has_error(findings)) throw ImageError{std::move(findings)};
+    return report;
+  }
 
   /// What loading code depends on, for each visible GPU in logical order.
   [[nodiscard]] std::vector<LoadConditions> gpu_conditions() const {
@@ -415,12 +436,17 @@ class Session {
     return results;
   }
 
-  void require(std::string const& name, std::vector<LoadResult> const& results) const {
+  [[nodiscard]] Diagnostics load_findings(std::string const& name, std::vector<LoadResult> const& results) const {
     Diagnostics findings;
     for (LoadResult const& result : results) {
       Device const& device = *map_.find(result.device);
       if (!result.loads()) findings.push_back(explain(result, device, conditions_of(device), name));
     }
+    return findings;
+  }
+
+  void require(std::string const& name, std::vector<LoadResult> const& results) const {
+    Diagnostics findings = load_findings(name, results);
     if (results.empty()) {
       findings.push_back({Severity::error, "image.no_device", name, "", Diagnostic::no_offset,
                           "there is no visible GPU to load it on", report_.absence, ""});

@@ -336,3 +336,23 @@ TEST_CASE("PTX that the environment forbids to compile is refused with the varia
   CHECK_THAT(program.refusal({image("libwith_ptx.so")}),
              ContainsSubstring("answers 223") && ContainsSubstring("unset CUDA_DISABLE_PTX_JIT"));
 }
+
+TEST_CASE("when asked, the modules of a library are loaded too, and what only the driver knows comes out",
+          "[program]") {
+  {
+    Program const program;
+    (void)program.session.require_images({image("libwith_ptx.so")}, cuenv::LoadOptions{});
+    CHECK(simulated::state().contexts_made > 0);
+    CHECK(simulated::state().active_primary_contexts == 0);
+  }
+  simulated::Machine machine = simulated::shipped_machine("two_h200");
+  machine.jit_compiler_missing = true;
+  Program const program{machine};
+  (void)program.session.require_images({image("libwith_ptx.so")});
+  try {
+    (void)program.session.require_images({image("libwith_ptx.so")}, cuenv::LoadOptions{});
+    FAIL("no error");
+  } catch (cuenv::ImageError const& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("libwith_ptx.so at byte ") && ContainsSubstring("221"));
+  }
+}
