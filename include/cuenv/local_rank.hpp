@@ -67,7 +67,9 @@ namespace detail {
   if (batch_script) return 1;
   if (!text) return std::nullopt;
   auto const node_text = environment.get("SLURM_NODEID");
-  auto const node = node_text ? parse_decimal(*node_text) : std::nullopt;
+  // Numbers and not optionals: of those g++ 12 warns at -O1 and above that they may be used uninitialised.
+  std::uint64_t const node = node_text ? parse_decimal(*node_text).value_or(UINT64_MAX) : UINT64_MAX;
+  bool const node_known = node != UINT64_MAX;
   std::optional<std::uint64_t> here;
   std::optional<std::uint64_t> everywhere;
   std::uint64_t nodes = 0;
@@ -77,20 +79,22 @@ namespace detail {
     std::string_view entry = take_until(rest, ',');
     bool const repeated = ends_with(entry, ")");
     if (repeated) entry.remove_suffix(1);
-    auto const tasks = parse_decimal(take_until(entry, '('), most_local_ranks);
-    std::uint64_t times = entry.empty() && !repeated ? 1 : 0;
-    if (repeated && starts_with(entry, "x")) times = parse_decimal(entry.substr(1), most_local_ranks).value_or(0);
-    if (!tasks || *tasks == 0 || times == 0) {
+    std::uint64_t const tasks = parse_decimal(take_until(entry, '('), most_local_ranks).value_or(0);
+    bool const has_times = repeated && starts_with(entry, "x");
+    std::uint64_t const times = has_times ? parse_decimal(entry.substr(1), most_local_ranks).value_or(0)
+                                : entry.empty() && !repeated ? 1
+                                                             : 0;
+    if (tasks == 0 || times == 0) {
       malformed = true;
       break;
     }
-    if (node && *node >= nodes && *node - nodes < times) here = tasks;
+    if (node_known && node >= nodes && node - nodes < times) here = tasks;
     alike = alike && (!everywhere || everywhere == tasks);
     everywhere = tasks;
     nodes += times;
   }
   if (!malformed && here) return static_cast<int>(*here);
-  if (!malformed && !node && alike) return static_cast<int>(*everywhere);
+  if (!malformed && !node_known && alike) return static_cast<int>(*everywhere);
   std::string const which = node_text ? "SLURM_NODEID=" + *node_text : "this node, as SLURM_NODEID is not set";
   findings.push_back({Severity::warning, "local_rank.malformed_size", std::string{name}, *text, Diagnostic::no_offset,
                       malformed ? "it is no list of numbers of processes such as 2(x3),1, so how many ranks this node "

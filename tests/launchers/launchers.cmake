@@ -39,21 +39,23 @@ function(cuenv_launcher_gpu_test name)
     ENVIRONMENT CUENV_TEST_GPUS=2)
 endfunction()
 
+# An mpirun may put folders of its own, and a real driver with them, in front of LD_LIBRARY_PATH.
+set(on_the_node env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:cuenv_simulated_driver>)
 set(in_order "0:0 1:1 2:2 3:3")
 set(reversed "0:3 1:2 2:1 3:0")
 set(kept "the launcher's choice, to which the rank is not added")
 set(bind_reversed ${launchers_dir}/bind_reversed.sh)
 
 cuenv_launcher_test("Open MPI, a GPU for each rank" ${in_order} "by the word of Open MPI"
-  ${open_mpi} -n 4 $<TARGET_FILE:rank_program>)
+  ${open_mpi} -n 4 ${on_the_node} $<TARGET_FILE:rank_program>)
 cuenv_launcher_test("Open MPI, ranks that are bound" ${reversed} "${kept}"
-  ${open_mpi} -n 4 ${bind_reversed} $<TARGET_FILE:rank_program>)
+  ${open_mpi} -n 4 ${on_the_node} ${bind_reversed} $<TARGET_FILE:rank_program>)
 cuenv_launcher_test("Open MPI, two GPUs for each rank" "0:0 0:1 1:2 1:3" ""
-  ${open_mpi} -n 2 $<TARGET_FILE:rank_program> 2)
+  ${open_mpi} -n 2 ${on_the_node} $<TARGET_FILE:rank_program> 2)
 cuenv_launcher_test("Open MPI, more ranks than GPUs" "${in_order} 4:0" "local ranks 0 and 4 share logical GPU 0"
-  ${open_mpi} -n 5 $<TARGET_FILE:rank_program>)
+  ${open_mpi} -n 5 ${on_the_node} $<TARGET_FILE:rank_program>)
 cuenv_launcher_test("Open MPI, a part of the GPUs" "0:3 1:1" ""
-  ${open_mpi} -n 2 -x CUDA_VISIBLE_DEVICES=3,1 $<TARGET_FILE:rank_program>)
+  ${open_mpi} -n 2 -x CUDA_VISIBLE_DEVICES=3,1 ${on_the_node} $<TARGET_FILE:rank_program>)
 
 cuenv_launcher_test("MPICH, a GPU for each rank" ${in_order} "by the word of Hydra"
   ${hydra} -n 4 $<TARGET_FILE:rank_program>)
@@ -74,7 +76,7 @@ cuenv_launcher_test("Slurm, ranks that it has bound" different:4 "${kept}"
 cuenv_launcher_test("Slurm, ranks that it has bound in another order" ${reversed} "${kept}"
   ${slurm} srun -n 4 --gpus=4 --gpu-bind=map_gpu:3,2,1,0 $<TARGET_FILE:rank_program>)
 cuenv_launcher_test("Open MPI in a step of Slurm" "0:0 1:1" "Slurm says that this is local rank 0 of 1"
-  ${slurm} srun -n 1 --gpus=2 ${open_mpi} -n 2 $<TARGET_FILE:rank_program>)
+  ${slurm} srun -n 1 --gpus=2 ${open_mpi} -n 2 ${on_the_node} $<TARGET_FILE:rank_program>)
 
 cuenv_launcher_gpu_test(mpirun ${open_mpi} -n 2 $<TARGET_FILE:rank_program>)
 cuenv_launcher_gpu_test(mpich ${hydra} -n 2 $<TARGET_FILE:rank_program>)
