@@ -12,10 +12,8 @@ int main(int argc, char** argv) {
   try {
     cuenv::RankPolicy policy;
     if (argc > 1) policy.gpus_per_rank = std::atoi(argv[1]);
-    char const* const simulated = std::getenv("CUENV_SIMULATED_ROOT");
     auto const found = cuenv::find_local_rank();
-    cuenv::Session const session{cuenv::settings_for_rank(found, policy, cuenv::process_environment,
-                                                          cuenv::read_machine(simulated == nullptr ? "" : simulated))};
+    cuenv::Session const session{cuenv::settings_for_rank(found, policy)};
     for (cuenv::Device const& device : session.devices()) {
       text += to_string(*found.local) + ": " + to_string(device) + '\n';
     }
