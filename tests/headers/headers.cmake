@@ -24,9 +24,10 @@ if(CUENV_NVCC)
 int main() {}
 ")
     add_custom_command(OUTPUT ${source}.o
-      COMMAND ${CUENV_NVCC} -std=c++${CMAKE_CXX_STANDARD} -Werror all-warnings
-        -Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow -I ${PROJECT_SOURCE_DIR}/include -c ${source} -o ${source}.o
-      DEPENDS ${header} ${source} VERBATIM)
+      COMMAND ${CMAKE_COMMAND} -D NVCC=${CUENV_NVCC} -D STANDARD=${CMAKE_CXX_STANDARD} -D SOURCE=${source}
+        -D OBJECT=${source}.o -D INCLUDE=${PROJECT_SOURCE_DIR}/include
+        -P ${CMAKE_CURRENT_SOURCE_DIR}/headers/compile_as_cuda.cmake
+      DEPENDS ${header} ${source} headers/compile_as_cuda.cmake VERBATIM)
     list(APPEND objects ${source}.o)
   endforeach()
   add_custom_target(cuenv_headers_as_cuda DEPENDS ${objects})
