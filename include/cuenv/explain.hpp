@@ -1,6 +1,7 @@
 #ifndef CUENV_EXPLAIN_HPP
 #define CUENV_EXPLAIN_HPP
 
+#include <cuenv/detail/text.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/environment.hpp>
 #include <cuenv/explain_visibility.hpp>
@@ -12,6 +13,7 @@
 #include <cuenv/visibility.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +50,35 @@ namespace detail {
   return words;
 }
 
+/// What other variables mean for indices in CUDA_VISIBLE_DEVICES: an MPS daemon counts anew, and so does a container.
+inline void explain_renumbering(std::vector<Assignment> const& variables, std::string_view visible,
+                                Visibility const& visibility, Diagnostics& findings) {
+  Strtoull const first = strtoull_base10(visible);
+  bool const indices = first.used != 0 && static_cast<std::int32_t>(static_cast<std::uint32_t>(first.value)) >= 0;
+  bool out_of_range = false;
+  for (DroppedEntry const& dropped : visibility.dropped) {
+    out_of_range = out_of_range || dropped.reason == DropReason::out_of_range;
+  }
+  auto const note = [&](std::string_view code, std::string what, std::string driver, std::string fix) {
+    findings.push_back({Severity::note, code, std::string{visible_devices_name}, std::string{visible},
+                        Diagnostic::no_offset, std::move(what), std::move(driver), std::move(fix)});
+  };
+  for (Assignment const& variable : variables) {
+    if (!variable.text || variable.text->empty()) continue;
+    std::string const shown = variable.name + "=" + *variable.text;
+    if (indices && variable.name == mps_pipe_directory.info.name) {
+      note("visible_devices.mps", shown + ": where an MPS daemon is found there, this program is its client",
+           "then an index counts the daemon's own list, from 0 (documented, not measured)",
+           "use UUIDs, which mean the same GPU to both");
+    }
+    if (out_of_range && variable.name == "NVIDIA_VISIBLE_DEVICES") {
+      note("visible_devices.container", shown + ": a container with this value has these GPUs of its host",
+           "inside it they are counted from 0, whatever their index on the host (documented, not measured)",
+           "remove CUDA_VISIBLE_DEVICES inside the container, or use UUIDs");
+    }
+  }
+}
+
 }  // namespace detail
 
 /// Explains every CUDA variable among the given ones, in their order: those that cuenv knows, and names that look like
@@ -76,6 +107,8 @@ namespace detail {
                                         explanation.effect->problem, "it counts as " + explanation.effect->value,
                                         explanation.effect->fix});
       }
+      if (auto note = check_slow_switch(variable.name, *variable.text))
+        explanation.findings.push_back(std::move(*note));
     } else if (row != nullptr) {  // CUDA_VISIBLE_DEVICES, which takes the machine and the order
       Visibility const visibility = resolve_visibility(visibility_variables, machine);
       explanation.effect = Effect{detail::visibility_words(visibility),
@@ -84,6 +117,7 @@ namespace detail {
       for (Diagnostic& finding : explain(visibility, visibility_variables, machine)) {
         if (finding.subject != device_order.info.name) explanation.findings.push_back(std::move(finding));
       }
+      detail::explain_renumbering(variables, *variable.text, visibility, explanation.findings);
     } else if (auto finding = check_name(variable.name, *variable.text)) {
       explanation.findings.push_back(std::move(*finding));
     } else if (explanation.info == nullptr) {

@@ -344,18 +344,25 @@ inline void refuse_what_cannot_be_had(Settings const& settings, Environment cons
     }
     plan.variables.push_back(std::move(planned));
   }
-  // Values of the environment that stay and do not mean what they seem to.
+  // Values of the environment that stay and do not mean what they seem to, or that cost more than one may remember.
   for (VariableRow const& row : settable_variables) {
     auto const found = environment.get(std::string{row.info->name});
     if (!found || row.effect == nullptr) continue;
     bool replaced = false;
+    bool asked_for = false;
     for (PlannedVariable const& planned : plan.variables) {
-      replaced = replaced || (planned.name == row.info->name && planned.outcome == Outcome::applied);
+      if (planned.name != row.info->name) continue;
+      replaced = planned.outcome == Outcome::applied;
+      asked_for = planned.outcome == Outcome::already_set;
     }
+    if (replaced) continue;
     Effect const effect = row.effect(*found);
-    if (replaced || effect.problem.empty()) continue;
-    plan.findings.push_back({Severity::warning, "environment.misread", std::string{row.info->name}, *found,
-                             Diagnostic::no_offset, effect.problem, "it counts as " + effect.value, effect.fix});
+    if (!effect.problem.empty()) {
+      plan.findings.push_back({Severity::warning, "environment.misread", std::string{row.info->name}, *found,
+                               Diagnostic::no_offset, effect.problem, "it counts as " + effect.value, effect.fix});
+    }
+    if (asked_for) continue;  // the program's own choice needs no reminder
+    if (auto note = check_slow_switch(row.info->name, *found)) plan.findings.push_back(std::move(*note));
   }
   return plan;
 }

@@ -304,6 +304,34 @@ inline constexpr auto const& settable_variables = detail::SettableRows::rows;
   return nullptr;
 }
 
+// Switches for debugging ----------------------------------------------------------------------------------------------
+
+/// A switch that helps to find a mistake and makes every other run slow, or hang, when it is left on.
+struct SlowSwitch {
+  std::string_view name;
+  /// What it costs while it is on.
+  std::string_view cost;
+};
+
+inline constexpr SlowSwitch slow_switches[] = {
+    {"CUDA_LAUNCH_BLOCKING", "the program waits at each launch until the kernel has ended, so nothing overlaps"},
+    {"CUDA_CACHE_DISABLE", "what is compiled from PTX is not kept, so every process compiles it anew"},
+    {"CUDA_FORCE_PTX_JIT", "machine code is ignored, and all PTX is compiled at run time"},
+    {"CUDA_FORCE_JIT", "machine code is ignored, and all PTX is compiled at run time"},
+    {"CUDA_DEVICE_WAITS_ON_EXCEPTION", "at an exception on the GPU the program hangs until a debugger comes"},
+};
+
+/// The note for such a switch where the text puts it on; nothing for other variables and texts. Pure.
+[[nodiscard]] inline std::optional<Diagnostic> check_slow_switch(std::string_view name, std::string_view text) {
+  for (SlowSwitch const& row : slow_switches) {
+    if (row.name != name || !detail::reads_as_on(text)) continue;
+    return Diagnostic{
+        Severity::note,        "environment.slow",  std::string{name},     std::string{text},
+        Diagnostic::no_offset, "this switch is on", std::string{row.cost}, "remove it unless you are debugging"};
+  }
+  return std::nullopt;
+}
+
 CUENV_NAMESPACE_END
 
 #endif  // CUENV_VARIABLES_HPP

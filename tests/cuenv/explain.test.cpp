@@ -28,7 +28,7 @@ TEST_CASE("a found text is explained with what the driver makes of it", "[explai
   };
   for (Row const& row :
        {Row{"CUDA_LAUNCH_BLOCKING", "true", "off", true}, Row{"CUDA_LAUNCH_BLOCKING", "1x", "on", true},
-        Row{"CUDA_LAUNCH_BLOCKING", "1", "on", false},
+        Row{"CUDA_LAUNCH_BLOCKING", "0", "off", false},
         Row{"CUDA_CACHE_MAXSIZE", "1G", "1 byte: nothing new is cached", true},
         Row{"CUDA_DEVICE_MAX_CONNECTIONS", "64", "32", true},
         Row{"CUDA_DEVICE_ORDER", "pci_bus_id", "cuInit fails with 101: no CUDA", true},

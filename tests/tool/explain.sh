@@ -22,6 +22,7 @@ write 1" "$(at /schema /variables/0/name /variables/0/text /variables/0/effectiv
   /variables/0/findings/0/fix)"
 
 call 0 explain CUDA_LAUNCH_BLOCKING=1
+has "a note, which is no problem" "remove it unless you are debugging" "$out"
 CUDA_DEVICE_ORDER=pci_bus_id call 1 explain --json
 same "from the environment" "CUDA_DEVICE_ORDER
 environment
