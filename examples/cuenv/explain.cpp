@@ -33,7 +33,7 @@ std::vector<cuenv::Explanation> explanations_of(std::vector<cuenv::Assignment> c
   return all;
 }
 
-std::string explanation_text(cuenv::Explanation const& explanation) {
+std::string explanation_text(cuenv::Explanation const& explanation, std::string const& source) {
   std::string text = printable(explanation.name) + "='" + printable(explanation.text) + "'\n";
   auto const with = [](std::string const& value, cuenv::Evidence evidence) {
     return value + " (" + std::string{to_string(evidence)} + ")";
@@ -47,6 +47,7 @@ std::string explanation_text(cuenv::Explanation const& explanation) {
     text += labelled("read", with(std::string{to_string(info.read)}, info.read_evidence));
     text += labelled("purpose", info.purpose);
   }
+  if (!source.empty()) text += labelled("from", source);
   for (cuenv::Diagnostic const& finding : explanation.findings) text += labelled(finding, Subject::omitted);
   return text;
 }
@@ -68,7 +69,7 @@ int explain(ExplainOptions const& options) {
     Json json = explanation;
     json["source"] = source;
     document["variables"].push_back(std::move(json));
-    text += (text.empty() ? "" : "\n") + explanation_text(explanation);
+    text += (text.empty() ? "" : "\n") + explanation_text(explanation, given ? "" : source);
     problem = problem || has_problem(explanation.findings);
   }
   if (text.empty()) text = "no CUDA variable is set: every default holds\n";

@@ -96,7 +96,8 @@ inline constexpr std::string_view names_in_their_own_right[] = {"CUDA_ROOT",
                                                                 "NVIDIA_REQUIRE_DRIVER",
                                                                 "NVIDIA_REQUIRE_ARCH",
                                                                 "NVIDIA_REQUIRE_BRAND",
-                                                                "CUDA_CACHE_GPU_CODE_BINARIES"};
+                                                                "CUDA_CACHE_GPU_CODE_BINARIES",
+                                                                "CUDA_ARCH_LIST"};
 
 /// Every word between underscores of `part` is in `whole`, in the same order, and only one is missing.
 [[nodiscard]] constexpr bool misses_one_word(std::string_view part, std::string_view whole) noexcept {

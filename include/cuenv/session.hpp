@@ -119,6 +119,9 @@ class Undo {
 /// the constructor throws, the environment is as it was. When it does not, the environment stays as applied, also after
 /// the session has ended: the driver has read it, and so will child processes.
 ///
+/// A session may also be a static object, which is made before main: then only another static object that starts CUDA
+/// in its constructor can come before it, and the session is refused if it has something to change.
+///
 /// A session can be made again: with settings that are in force it attaches, with others it is refused. Making one is
 /// not thread-safe, since it may change the environment; everything else on it is, but for `load_check` and what uses
 /// it, which may run in several threads at once on different sessions or the same.
@@ -194,9 +197,11 @@ class Session {
   }
   /// The same, and then the driver is asked: each module of the executable and the named libraries is loaded, with
   /// every function in it, on every visible GPU. What nvcc's device-link step made or still has to link is left out.
-  /// Takes as long as compiling all of their PTX does.
+  /// Takes as long as compiling all of their PTX does. Named kernels are not looked for: no module has to hold them all.
   ProgramReport require_images(std::vector<std::string> const& libraries, LoadOptions const& load) const {
     ProgramReport report = require_images(libraries);
+    LoadOptions each = load;
+    each.kernels.clear();
     Diagnostics findings;
     for (std::size_t i = 0; i < report.files.size(); ++i) {
       FileReport const& file = report.files[i];
@@ -207,7 +212,7 @@ class Session {
         if (module.device_link || module.section == "__nv_relfatbin") continue;
         std::string const name = file.path + " at byte " + std::to_string(module.offset);
         auto const image = detail::PaddedImage::from_part(bytes, path, module.offset, module.size);
-        append(findings, load_findings(name, load_everywhere(image, load)));
+        append(findings, load_findings(name, load_everywhere(image, each)));
       }
     }
     if (has_error(findings)) throw ImageError{std::move(findings)};
@@ -339,7 +344,7 @@ class Session {
     }
     auto devices = read_devices(driver_.api, machine, code);
     if (code != 0) return detail::init_error(code, driver_, {});
-    if (auto error = l2_share_error(environment, devices)) return error;
+    if (auto error = started ? std::nullopt : l2_share_error(environment, devices)) return error;
     map_ = DeviceMap{std::move(devices)};
     return std::nullopt;
   }

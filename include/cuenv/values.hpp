@@ -382,6 +382,9 @@ inline constexpr std::string_view coredump_flags[] = {
   return std::nullopt;
 }
 
+/// "stdout", "stderr" or a file (measured: lines with time, thread, level and text).
+[[nodiscard]] inline Effect log_file_effect(std::string_view text) { return {std::string{text}, Evidence::measured}; }
+
 [[nodiscard]] inline Effect as_written_effect(std::string_view text) {
   return {std::string{text}, Evidence::documented};
 }

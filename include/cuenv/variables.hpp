@@ -187,9 +187,12 @@ inline constexpr Variable<bool> default_stack_size_max =
 
 // Logs and core dumps -------------------------------------------------------------------------------------------------
 
-inline constexpr Variable<std::string> log_file = detail::text_row(
+inline constexpr Variable<std::string> log_file{
     {"CUDA_LOG_FILE", "stdout, stderr or a file", "no log", Moment::unknown, detail::documented, "12.9", "", "",
-     "the driver's own words on errors; a bad path is noticed at the first entry only"});
+     "the driver's own words on errors; a bad path is noticed at the first entry only"},
+    detail::parse_text,
+    detail::format_text,
+    detail::log_file_effect};
 
 inline constexpr Variable<bool> coredump_on_exception =
     detail::switch_row({"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "", "0", Moment::init, detail::documented, "", "", "",

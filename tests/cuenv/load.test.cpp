@@ -319,3 +319,32 @@ TEST_CASE("several threads check at once", "[load]") {
   CHECK(simulated::state().active_primary_contexts == 0);
   CHECK(simulated::state().loaded_modules == 0);
 }
+
+TEST_CASE("named kernels are resolved, and one that is missing is named", "[load]") {
+  OnMachine const on;
+  cuenv::LoadOptions options;
+  options.kernels = {"scale"};
+  CHECK(on.session.load_check(image("sm_90.cubin"), logical(0), options).loads());
+  options.kernels = {"scale", "no_such_kernel"};
+  auto const result = on.session.load_check(image("sm_90.cubin"), logical(0), options);
+  CHECK(result.code == 500);
+  CHECK(result.function == "no_such_kernel");
+  try {
+    on.session.require_image(image("sm_90.cubin"), options);
+    FAIL("no error");
+  } catch (cuenv::ImageError const& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("its function 'no_such_kernel' does not load on logical GPU 0"));
+  }
+}
+
+TEST_CASE("progress is told after each device", "[load]") {
+  OnMachine const on;
+  std::vector<int> told;
+  cuenv::LoadOptions options;
+  options.data = &told;
+  options.progress = [](cuenv::LoadResult const& result, void* data) {
+    static_cast<std::vector<int>*>(data)->push_back(result.device.value);
+  };
+  (void)on.session.load_check(image("sm_90.fatbin"), options);
+  CHECK(told == std::vector<int>{0, 1});
+}

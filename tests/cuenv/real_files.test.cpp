@@ -31,6 +31,7 @@ TEST_CASE("the GPU code in NVIDIA's libraries", "[real_files]") {
     sizes[row.at(0)] = std::stoull(row.at(1));
     expected[row.at(0)][row.at(2)] = std::stoi(row.at(3));
   }
+  REQUIRE(expected.size() == 3);  // the libraries themselves are not on every machine
   for (auto const& [name, counts] : expected) {
     std::string const path = std::string{CUENV_TEST_CUDA_LIBRARIES} + "/" + name;
     ImageFile file;

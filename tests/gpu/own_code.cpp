@@ -18,12 +18,15 @@ int main(int argc, char** argv) {
   }
   int loaded = 0;
   for (int i = 2; i < argc; ++i) {
+    check::that(argv[i][0] != '\0', "the library " + std::to_string(i - 1) + " was found");
     if (dlopen(argv[i], RTLD_LAZY | RTLD_GLOBAL) != nullptr) {
       ++loaded;
     } else {
+      check::that(false, std::string{"loaded: "} + argv[i]);
       std::cout << "not loaded: " << dlerror() << '\n';
     }
   }
+  check::that(!cuenv::own_images().modules.empty(), "the program carries GPU code");
   cuenv::Session const session;
   check::that(!session.devices().empty(), "there are devices");
   try {
@@ -39,7 +42,7 @@ int main(int argc, char** argv) {
       for (auto const& finding : file.findings) std::cout << to_string(finding) << '\n';
     }
     std::cout << to_string(report.findings) << '\n';
-    check::that(report.files.size() >= static_cast<std::size_t>(loaded), "each loaded library is reported");
+    check::that(report.files.size() > 1 && loaded > 0, "the libraries are reported");
     check::equal(std::string{"serves"}, std::string{argv[1]}, "require_images");
   } catch (cuenv::ImageError const& error) {
     std::cout << error.what() << '\n';

@@ -78,6 +78,15 @@ cuenv_launcher_test("Slurm, ranks that it has bound in another order" ${reversed
 cuenv_launcher_test("Open MPI in a step of Slurm" "0:0 1:1" "Slurm says that this is local rank 0 of 1"
   ${slurm} srun -n 1 --gpus=2 ${open_mpi} -n 2 ${on_the_node} $<TARGET_FILE:rank_program>)
 
+# The tool in front of a program that knows nothing of ranks gives each its GPU as well.
+if(TARGET cuenv_tool)
+  set(through_the_tool $<TARGET_FILE:cuenv_tool> run --per-rank -- $<TARGET_FILE:rank_program>)
+  cuenv_launcher_test("Open MPI, through the tool" ${in_order} "" ${open_mpi} -n 4 ${on_the_node} ${through_the_tool})
+  cuenv_launcher_test("MPICH, through the tool" ${in_order} "" ${hydra} -n 4 ${through_the_tool})
+  cuenv_launcher_test("torchrun, through the tool" ${in_order} "" ${torchrun} --nproc_per_node=4 ${through_the_tool})
+  cuenv_launcher_test("Slurm, through the tool" ${in_order} "" ${slurm} srun -n 4 ${through_the_tool})
+endif()
+
 cuenv_launcher_gpu_test(mpirun ${open_mpi} -n 2 $<TARGET_FILE:rank_program>)
 cuenv_launcher_gpu_test(mpich ${hydra} -n 2 $<TARGET_FILE:rank_program>)
 cuenv_launcher_gpu_test(torchrun ${torchrun} --nproc_per_node=2 $<TARGET_FILE:rank_program>)

@@ -35,6 +35,9 @@ int main() {
            cuenv::Settings settings;
            settings.set(cuenv::cache_disable, true);
            auto const error = thrown_by<cuenv::DriverError>([&] { cuenv::Session const inner{settings}; });
+           expect(driver_state(cuenv::open_driver_library(cuenv::DriverOpen::only_if_loaded)) ==
+                      cuenv::DriverState::forked,
+                  "the state is known before anything is asked");
            expect(error && error->code() == 3, "the code is 3");
            if (error) expect_text(error->what(), "forked");
            expect(is_set_to("CUDA_CACHE_DISABLE", std::nullopt), "the environment is as before");

@@ -17,5 +17,7 @@ cuenv::Session const session{connections()};
 int main() {
   expect(session.devices().size() == 2, "it has its devices");
   expect(simulated_state().max_connections == 16, "the driver read the setting");
+  expect(start_cuda_elsewhere() == 0, "other code may start CUDA later");
+  expect(simulated_state().max_connections == 16, "and finds the setting in force");
   return failed_expectations;
 }

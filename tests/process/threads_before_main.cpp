@@ -1,6 +1,6 @@
-// A program with a thread before main, as one that is linked with OpenBLAS: a session works where nothing has to change;
-// where something has to, it is refused on a C library with a dangerous setenv, unless the danger is accepted; and the
-// program can be started anew with the settings in place.
+// A program with a thread before main, as one that is linked with OpenBLAS: a session works where nothing has to
+// change; where something has to, it is refused on a C library with a dangerous setenv, unless the danger is accepted;
+// and the program can be started anew with the settings in place.
 #include "expect.hpp"
 #include "simulated_state.hpp"
 
@@ -53,9 +53,11 @@ int main(int argc, char** argv) {
     bool const again = std::getenv("CUDA_CACHE_DISABLE") != nullptr;
     cuenv::restart_with(settings);
     expect(again, "the program was started anew, and the second time restart_with returns");
-    expect(argc == 4 && std::string{argv[2]} == "an argument" && std::string{argv[3]} == "-", "its arguments are the same");
+    expect(argc == 4 && std::string{argv[2]} == "an argument" && std::string{argv[3]} == "-",
+           "its arguments are the same");
     cuenv::Session const session{settings};
-    expect(session.devices().size() == 1 && session.devices()[0].physical == cuenv::physical(1), "the settings are in force");
+    expect(session.devices().size() == 1 && session.devices()[0].physical == cuenv::physical(1),
+           "the settings are in force");
     expect(session.report().variables.size() == 2, "both settings are reported");
     for (auto const& variable : session.report().variables) {
       expect(variable.outcome == cuenv::Outcome::already_set, variable.name + " was set already");
