@@ -260,13 +260,20 @@ class ServiceVisitor {
 /// Judges one file's modules for each GPU; `shown` is what findings call it, the path where it is empty. Throws
 /// FileError where it cannot be read. Thread-safe.
 [[nodiscard]] inline FileReport judge_file(std::string const& path, std::vector<LoadConditions> const& gpus,
-                                           bool required, std::string const& shown = {}) {
+                                           bool required, std::string const& shown = {}, InspectOptions options = {}) {
   FileReport report;
   report.path = shown.empty() ? path : shown;
   report.required = required;
   detail::ServiceVisitor visitor{report, gpus};
-  FileSummary const summary = visit_images(path, visitor);
+  FileSummary const summary = visit_images(path, visitor, options);
   visitor.finish();
+  bool serves_some_not = false;
+  for (GpuService const& gpu : report.gpus) serves_some_not = serves_some_not || gpu.service() == Service::none;
+  if (!required && serves_some_not && !options.deep) {
+    // Some libraries keep code of their own outside the usual sections: cuFFT has one module in them, for an older GPU.
+    options.deep = true;
+    return judge_file(path, gpus, required, shown, options);
+  }
   if (required && summary.damage != Damage::none) {
     report.findings.push_back({Severity::warning, "program.file_damaged", report.path, "", Diagnostic::no_offset,
                                "the file around its GPU code is odd, so that some may not have been found: " +
@@ -278,7 +285,7 @@ class ServiceVisitor {
     report.findings.push_back(
         {Severity::warning, "program.library_serves_not_at_all", report.path, "", Diagnostic::no_offset,
          "none of its " + std::to_string(report.gpus[gpu].incompatible + report.gpus[gpu].damaged) +
-             " modules has code for " + to_string(gpus[gpu].gpu),
+             " modules, in sections or elsewhere, has code for " + to_string(gpus[gpu].gpu),
          "what it starts on such a GPU fails with 209",
          "use a build of this library with " + gencode_option(gpus[gpu].gpu)});
     break;

@@ -12,6 +12,8 @@
 #include <algorithm>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -369,4 +371,20 @@ TEST_CASE("when asked, the modules of a library are loaded too, and what only th
   } catch (cuenv::ImageError const& error) {
     CHECK_THAT(error.what(), ContainsSubstring("libwith_ptx.so at byte ") && ContainsSubstring("221"));
   }
+}
+
+TEST_CASE("a library that keeps its code outside the usual sections is searched before it is said to serve nothing",
+          "[program]") {
+  cuenv_tests::TemporaryFolder const folder;
+  auto const bytes_of = [](std::string const& path) {
+    std::ifstream file{path, std::ios::binary};
+    return std::string{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
+  };
+  std::string library = bytes_of(image("libfor_120.so"));
+  library.resize((library.size() + 7) / 8 * 8);
+  folder.write("libhidden.so", library + bytes_of(image("sm_90.fatbin")));
+  auto const report = cuenv::judge_file((folder.path / "libhidden.so").string(), {on(9, 0)}, false);
+  CHECK(report.gpus.at(0).service() == cuenv::Service::partly);
+  CHECK(report.findings.empty());
+  CHECK_FALSE(cuenv::judge_file(image("libfor_120.so"), {on(9, 0)}, false).findings.empty());
 }
