@@ -16,6 +16,7 @@
 #include <cuenv/gpu_code_rules.hpp>
 #include <cuenv/image.hpp>
 #include <cuenv/inspect.hpp>
+#include <cuenv/jit_cache.hpp>
 #include <cuenv/judge.hpp>
 #include <cuenv/load.hpp>
 #include <cuenv/local_rank.hpp>

@@ -1,6 +1,7 @@
 #ifndef CUENV_SESSION_HPP
 #define CUENV_SESSION_HPP
 
+#include <cuenv/detail/session_start.hpp>
 #include <cuenv/device_map.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/environment.hpp>
@@ -50,67 +51,6 @@ inline constexpr SessionOptions absent_ok = SessionOptions::absent_ok;
 inline constexpr SessionOptions ask_nvml = SessionOptions::ask_nvml;
 inline constexpr SessionOptions apply_what_still_works = SessionOptions::apply_what_still_works;
 inline constexpr SessionOptions despite_threads = SessionOptions::despite_threads;
-
-namespace detail {
-
-/// Puts the environment back unless it is told to keep it.
-class Undo {
- public:
-  Undo(Environment const& environment, std::vector<Assignment> undo)
-      : environment_{environment}, undo_{std::move(undo)} {}
-  ~Undo() {
-    for (Assignment const& assignment : undo_) (void)environment_.set(assignment);
-  }
-  Undo(Undo const&) = delete;
-  Undo& operator=(Undo const&) = delete;
-  void keep() noexcept { undo_.clear(); }
-
- private:
-  Environment const& environment_;
-  std::vector<Assignment> undo_;
-};
-
-/// Why the driver library could not be opened, and what to do.
-[[nodiscard]] inline DriverError no_driver_error(DriverLibrary const& driver, std::string const& root) {
-  Diagnostic finding;
-  finding.code = "driver.not_found";
-  finding.subject = "libcuda.so.1";
-  finding.what = "the CUDA driver library cannot be opened";
-  finding.driver = driver.error;
-  finding.fix = path_exists(root + "/dev/nvidiactl")
-                    ? "the kernel driver is here, so the library is missing or not on the loader's path: install the "
-                      "complete driver; in a container NVIDIA_DRIVER_CAPABILITIES must have compute"
-                    : "install the NVIDIA driver; start a container with its GPUs (docker run --gpus all)";
-  return DriverError{DriverError::no_driver, {finding}};
-}
-
-/// A cuInit that failed, with everything that is known about why.
-[[nodiscard]] inline DriverError init_error(int code, DriverLibrary const& driver, Diagnostics const& reasons) {
-  Diagnostic finding;
-  finding.code = "driver.init_failed";
-  finding.subject = "cuInit";
-  ResultCode const* const row = find_result_code(code);
-  finding.what =
-      "the driver answered " + describe_result(code) + (row == nullptr ? "" : ": " + std::string{row->meaning});
-  if (!driver.path.empty()) finding.driver = "library " + driver.path;
-  Diagnostics findings;
-  for (Diagnostic const& reason : reasons) {
-    if (reason.severity == Severity::error) findings.push_back(reason);
-  }
-  if (findings.empty() && row != nullptr) finding.fix = std::string{row->fix};
-  findings.insert(findings.begin(), std::move(finding));
-  return DriverError{code, std::move(findings)};
-}
-
-[[nodiscard]] inline bool lacks_a_function(DriverApi const& api) noexcept {
-  return api.init == nullptr || api.device_get_count == nullptr || api.device_get == nullptr ||
-         api.device_get_name == nullptr || api.device_get_uuid == nullptr || api.device_get_pci_bus_id == nullptr ||
-         api.device_get_attribute == nullptr || api.primary_ctx_retain == nullptr ||
-         api.primary_ctx_release == nullptr || api.ctx_push_current == nullptr || api.ctx_pop_current == nullptr ||
-         api.module_load_data_ex == nullptr || api.module_unload == nullptr;
-}
-
-}  // namespace detail
 
 /// Settings put into force, CUDA started, and the devices known: what a program makes first thing in main().
 ///
@@ -197,7 +137,8 @@ class Session {
   }
   /// The same, and then the driver is asked: each module of the executable and the named libraries is loaded, with
   /// every function in it, on every visible GPU. What nvcc's device-link step made or still has to link is left out.
-  /// Takes as long as compiling all of their PTX does. Named kernels are not looked for: no module has to hold them all.
+  /// Takes as long as compiling all of their PTX does. Named kernels are not looked for: no module has to hold them
+  /// all.
   ProgramReport require_images(std::vector<std::string> const& libraries, LoadOptions const& load) const {
     ProgramReport report = require_images(libraries);
     LoadOptions each = load;
@@ -344,38 +285,8 @@ class Session {
     }
     auto devices = read_devices(driver_.api, machine, code);
     if (code != 0) return detail::init_error(code, driver_, {});
-    if (auto error = started ? std::nullopt : l2_share_error(environment, devices)) return error;
+    if (auto error = started ? std::nullopt : detail::l2_share_error(driver_.api, environment, devices)) return error;
     map_ = DeviceMap{std::move(devices)};
-    return std::nullopt;
-  }
-
-  /// More of the L2 cache to be set aside than a device can persist makes its contexts fail with 1 (measured, H200: 62
-  /// percent works and 63 does not, by just this comparison).
-  [[nodiscard]] std::optional<DriverError> l2_share_error(Environment const& environment,
-                                                          std::vector<Device> const& devices) const {
-    std::string const name{persisting_l2_percentage.info.name};
-    auto const text = environment.get(name);
-    if (!text) return std::nullopt;
-    auto const share = static_cast<std::int32_t>(static_cast<std::uint32_t>(detail::strtoull_base10(*text).value));
-    for (Device const& device : devices) {
-      CUdevice handle = 0;
-      int most = 0;
-      int all = 0;
-      bool const known =
-          driver_.api.device_get(&handle, device.logical.value) == CUDA_SUCCESS &&
-          driver_.api.device_get_attribute(&most, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, handle) ==
-              CUDA_SUCCESS &&
-          driver_.api.device_get_attribute(&all, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, handle) == CUDA_SUCCESS && all > 0;
-      if (!known || share <= 0 || static_cast<std::int64_t>(share) * all <= static_cast<std::int64_t>(most) * 100)
-        continue;
-      return DriverError{
-          CUDA_ERROR_INVALID_VALUE,
-          {{Severity::error, "persisting_l2.too_much", name, *text, Diagnostic::no_offset,
-            "logical GPU " + std::to_string(device.logical.value) + " can set aside " +
-                std::to_string(static_cast<std::int64_t>(most) * 100 / all) + " percent of its L2 cache at most",
-            "every context on it fails with 1 (invalid value)",
-            "write " + std::to_string(static_cast<std::int64_t>(most) * 100 / all) + " or less"}}};
-    }
     return std::nullopt;
   }
 

@@ -321,26 +321,6 @@ TEST_CASE("\"the first run takes minutes, every time\": modules to compile, and 
   }
 }
 
-TEST_CASE("a cache in a place where nothing can be kept is told", "[program][reports]") {
-  cuenv_tests::TemporaryFolder const folder;
-  std::string const here = folder.path.string();
-  folder.write("file", "");
-  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here}}}));
-  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "/new/folder/"}}}));
-  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here}}}));
-  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "/file/below"}}}));
-  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here + "/file"}}}));
-  if (::geteuid() != 0) {
-    std::filesystem::permissions(folder.path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-    CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here}}}));
-    std::filesystem::permissions(folder.path, std::filesystem::perms::owner_all);
-  }
-  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "~/x"}}}));
-  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", ""}}}));
-  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "/dev/null"}}}));
-  CHECK(cuenv::jit_is_cached(DescribedEnvironment{}));
-}
-
 TEST_CASE("what counts for the cache is the environment in which CUDA was started", "[program][reports]") {
   Program program{simulated::shipped_machine("two_h200"), {{"CUDA_CACHE_DISABLE", "1"}}};
   program.here.environment.variables.clear();

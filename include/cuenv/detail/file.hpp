@@ -113,14 +113,8 @@ class File {
  private:
   [[noreturn]] static void refuse(std::string const& path, std::string what) {
     if (path.empty()) what = "the path is empty";
-    throw FileError{{Diagnostic{Severity::error,
-                                "file.unreadable",
-                                path,
-                                {},
-                                Diagnostic::no_offset,
-                                std::move(what),
-                                {},
-                                "check the path"}}};
+    throw FileError{{Diagnostic{
+        Severity::error, "file.unreadable", path, {}, Diagnostic::no_offset, std::move(what), {}, "check the path"}}};
   }
 
 #ifdef _WIN32
