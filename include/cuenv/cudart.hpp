@@ -5,6 +5,7 @@
 #include <cuenv/error.hpp>
 #include <cuenv/gpu.hpp>
 #include <cuenv/result_code.hpp>
+#include <cuenv/verdict_text.hpp>
 #include <cuenv/version.hpp>
 
 #include <cuda_runtime_api.h>
@@ -81,14 +82,13 @@ void require_kernel(void (*kernel)(Arguments...), std::string const& name) {
   Diagnostics findings;
   for (KernelResult const& result : check_kernel(kernel)) {
     if (result.runs()) continue;
-    std::string const sm = std::to_string(result.compute_capability.sm());
     ResultCode const* const row = find_result_code(result.code);
     findings.push_back({Severity::error, "kernel.not_runnable", name, "", Diagnostic::no_offset,
                         "it cannot run on logical GPU " + std::to_string(result.device.value) + " (" +
                             to_string(result.compute_capability) + ")",
                         describe_result(result.code) + (row == nullptr ? "" : ": " + std::string{row->meaning}),
                         result.code == cudaErrorNoKernelImageForDevice
-                            ? "build with -gencode arch=compute_" + sm + ",code=sm_" + sm
+                            ? "build with " + gencode_option(result.compute_capability)
                         : row == nullptr ? ""
                                          : std::string{row->fix}});
   }

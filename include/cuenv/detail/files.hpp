@@ -39,11 +39,15 @@ namespace detail {
   // O_NONBLOCK: a FIFO of that name must not make the program wait.
   int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return std::nullopt;
-  std::string content(limit, '\0');
+  std::string content;
   std::size_t size = 0;
   bool failed = false;
   while (size < limit) {
-    ::ssize_t const got = ::read(file, &content[size], limit - size);
+    if (size == content.size()) {  // room as it is needed: most files are far smaller than their limit
+      std::size_t const more = size < 4096 ? 4096 : size;
+      content.resize(more < limit - size ? size + more : limit);
+    }
+    ::ssize_t const got = ::read(file, &content[size], content.size() - size);
     if (got < 0) failed = true;
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
