@@ -6,6 +6,8 @@
 #include <cuenv/child_environment.hpp>
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/device_map.hpp>
+#include <cuenv/diagnosis/rung.hpp>
+#include <cuenv/diagnosis/site.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>

@@ -1,0 +1,66 @@
+#ifndef CUENV_DIAGNOSIS_RUNG_HPP
+#define CUENV_DIAGNOSIS_RUNG_HPP
+
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/version.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+CUENV_NAMESPACE_BEGIN
+
+/// The rungs between a GPU and a program on it, from the bottom. One that is broken breaks those above it.
+enum class Rung { gpus, driver, toolkit, gpu_code, jit_cache, variables, surroundings, framework, process, start };
+
+[[nodiscard]] constexpr std::string_view to_string(Rung rung) noexcept {
+  constexpr std::string_view names[] = {"gpus",      "driver",       "toolkit",   "gpu code", "jit cache",
+                                        "variables", "surroundings", "framework", "process",  "start of cuda"};
+  return names[static_cast<std::size_t>(rung)];
+}
+
+/// What was seen, as it is: "driver version", "580.159.04".
+struct Fact {
+  std::string name;
+  std::string value;
+};
+
+/// What is known of one rung.
+enum class Health {
+  fine,      ///< nothing to report, or notes only
+  doubtful,  ///< a warning
+  broken,    ///< an error: CUDA, or a program named, will not work
+  unknown    ///< it could not be looked at, in part at least, and what was seen is fine
+};
+
+[[nodiscard]] constexpr std::string_view to_string(Health health) noexcept {
+  constexpr std::string_view names[] = {"fine", "doubtful", "broken", "unknown"};
+  return names[static_cast<std::size_t>(health)];
+}
+
+/// What one rung looks like: the evidence, what is wrong, and what could not be learnt.
+struct RungReport {
+  Rung rung = Rung::gpus;
+  /// In the order in which people want to read them.
+  std::vector<Fact> facts;
+  Diagnostics findings;
+  /// What could not be looked at and why, a sentence each without its full stop.
+  std::vector<std::string> unknown;
+
+  void add_fact(std::string name, std::string value) { facts.push_back({std::move(name), std::move(value)}); }
+
+  [[nodiscard]] Health health() const noexcept {
+    Health worst = unknown.empty() ? Health::fine : Health::unknown;
+    for (Diagnostic const& finding : findings) {
+      if (finding.severity == Severity::error) return Health::broken;
+      if (finding.severity == Severity::warning) worst = Health::doubtful;
+    }
+    return worst;
+  }
+};
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_DIAGNOSIS_RUNG_HPP

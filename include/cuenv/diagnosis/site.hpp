@@ -1,0 +1,121 @@
+#ifndef CUENV_DIAGNOSIS_SITE_HPP
+#define CUENV_DIAGNOSIS_SITE_HPP
+
+#include <cuenv/detail/files.hpp>
+#include <cuenv/driver.hpp>
+#include <cuenv/environment.hpp>
+#include <cuenv/nvml.hpp>
+#include <cuenv/system.hpp>
+#include <cuenv/version.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
+CUENV_NAMESPACE_BEGIN
+
+/// What a diagnosis looks at: this machine and this process, or files below a folder that describe others.
+struct Site {
+  /// The folder that stands for "/" for /proc, /dev, /sys, /etc and libraries; "" for the real one. Programs and
+  /// prefixes that the caller names are taken as they are.
+  std::string root;
+  /// The environment that is diagnosed.
+  std::vector<Assignment> variables;
+  /// How the driver and NVML are opened.
+  System system;
+  /// The entry of /proc that is the process: "self", or a number.
+  std::string process = "self";
+
+  /// The text of a variable; nothing where it is not set.
+  [[nodiscard]] std::optional<std::string> get(std::string_view name) const {
+    for (Assignment const& variable : variables) {
+      if (variable.name == name) return variable.text;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] bool exists(std::string_view path) const { return detail::path_exists(root + std::string{path}); }
+  /// The content of a file, cut at `limit` bytes; nothing where it cannot be read.
+  [[nodiscard]] std::optional<std::string> read(std::string_view path, std::size_t limit = 65536) const {
+    return detail::read_small_file(root + std::string{path}, limit);
+  }
+  /// The names in a folder, in no order; nothing where it cannot be read.
+  [[nodiscard]] std::optional<std::vector<std::string>> list(std::string_view path) const {
+    return detail::list_directory(root + std::string{path});
+  }
+  /// Where a symbolic link points, as it is written; nothing where there is no link.
+  [[nodiscard]] std::optional<std::string> link(std::string_view path) const {
+#ifdef _WIN32
+    (void)path;
+    return std::nullopt;
+#else
+    std::string target(4096, '\0');
+    auto const length = ::readlink((root + std::string{path}).c_str(), &target[0], target.size());
+    if (length < 0 || static_cast<std::size_t>(length) == target.size()) return std::nullopt;
+    target.resize(static_cast<std::size_t>(length));
+    return target;
+#endif
+  }
+  /// The file behind a path and its links, below the same root and without "." and ".."; the path itself, cleaned,
+  /// where it does not exist. Absolute links start at the root.
+  [[nodiscard]] std::string real_path(std::string_view path) const;
+};
+
+inline std::string Site::real_path(std::string_view path) const {
+  std::string pending{path};
+  std::string done;
+  constexpr int most_links = 40;  // Linux's own limit
+  int links = 0;
+  while (!pending.empty()) {
+    std::size_t const slash = pending.find('/');
+    std::string const part = pending.substr(0, slash);
+    pending = slash == std::string::npos ? "" : pending.substr(slash + 1);
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      done.resize(done.empty() ? 0 : done.rfind('/'));
+      continue;
+    }
+    std::string const next = done + "/" + part;
+    auto const target = links < most_links ? link(next) : std::nullopt;
+    if (!target || target->empty()) {
+      done = next;
+      continue;
+    }
+    ++links;
+    if (target->front() == '/') done.clear();
+    pending = *target + (pending.empty() ? "" : "/" + pending);
+  }
+  return done.empty() ? "/" : done;
+}
+
+/// This machine and this process: where a simulated driver is on the loader's path, the machine it describes. Loads
+/// the driver library, which does not start CUDA.
+[[nodiscard]] inline Site this_site(System const& system = {}) {
+  Site site;
+  site.system = system;
+  site.variables = system.environment->all();
+  site.root = system.open_driver(DriverOpen::load).simulated_root;
+  if (site.root.empty()) site.root = system.root;
+  return site;
+}
+
+/// A machine that files below `root` describe, without a driver or an NVML that could be asked.
+[[nodiscard]] inline Site described_site(std::string root, std::vector<Assignment> variables = {}) {
+  Site site;
+  site.root = std::move(root);
+  site.variables = std::move(variables);
+  site.system.root = site.root;
+  site.system.open_driver = [](DriverOpen) { return DriverLibrary{}; };
+  site.system.open_nvml = [] { return NvmlLibrary{}; };
+  return site;
+}
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_DIAGNOSIS_SITE_HPP

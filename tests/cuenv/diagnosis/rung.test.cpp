@@ -1,0 +1,27 @@
+#include <cuenv/diagnosis/rung.hpp>
+
+#include "support/catch.hpp"
+
+namespace {
+
+cuenv::Diagnostic finding(cuenv::Severity severity) {
+  cuenv::Diagnostic diagnostic;
+  diagnostic.severity = severity;
+  return diagnostic;
+}
+
+}  // namespace
+
+TEST_CASE("a rung is as sound as its worst finding", "[diagnosis]") {
+  cuenv::RungReport report;
+  CHECK(report.health() == cuenv::Health::fine);
+  report.findings.push_back(finding(cuenv::Severity::note));
+  CHECK(report.health() == cuenv::Health::fine);
+  report.unknown.push_back("the folder cannot be read");
+  CHECK(report.health() == cuenv::Health::unknown);
+  report.findings.push_back(finding(cuenv::Severity::warning));
+  CHECK(report.health() == cuenv::Health::doubtful);
+  report.findings.push_back(finding(cuenv::Severity::error));
+  CHECK(report.health() == cuenv::Health::broken);
+  CHECK(to_string(report.health()) == "broken");
+}

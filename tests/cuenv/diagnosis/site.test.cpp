@@ -1,0 +1,41 @@
+#include <cuenv/diagnosis/site.hpp>
+
+#include "support/catch.hpp"
+#include "support/described_tree.hpp"
+
+TEST_CASE("a site reads its files below its root alone", "[diagnosis]") {
+  cuenv_tests::DescribedTree tree;
+  tree.file("/proc/version", "Linux");
+  cuenv::Site const site = tree.site({{"HOME", "/home/ada"}, {"UNSET", std::nullopt}});
+  CHECK(site.exists("/proc/version"));
+  CHECK_FALSE(site.exists("/proc/self"));
+  CHECK(site.read("/proc/version") == "Linux");
+  CHECK(site.read("/proc") == std::nullopt);
+  CHECK(site.list("/proc") == std::vector<std::string>{"version"});
+  CHECK(site.list("/sys") == std::nullopt);
+  CHECK(site.get("HOME") == "/home/ada");
+  CHECK(site.get("UNSET") == std::nullopt);
+  CHECK(site.get("PATH") == std::nullopt);
+}
+
+TEST_CASE("links are followed below the root", "[diagnosis]") {
+  cuenv_tests::DescribedTree tree;
+  tree.file("/usr/lib/libcuda.so.580.1")
+      .link("/usr/lib/libcuda.so.1", "libcuda.so.580.1")
+      .link("/usr/lib64", "/usr/lib")
+      .link("/up", "../../../usr/lib")
+      .link("/loop", "/loop");
+  cuenv::Site const site = tree.site();
+  CHECK(site.real_path("/usr/lib64/libcuda.so.1") == "/usr/lib/libcuda.so.580.1");
+  CHECK(site.real_path("/up//./libcuda.so.1") == "/usr/lib/libcuda.so.580.1");
+  CHECK(site.real_path("/absent/../x") == "/x");
+  CHECK(site.real_path("/loop") == "/loop");
+  CHECK(site.real_path("/..") == "/");
+  CHECK(site.link("/usr/lib64") == "/usr/lib");
+  CHECK(site.link("/usr") == std::nullopt);
+}
+
+TEST_CASE("this machine's site has the process's environment", "[diagnosis]") {
+  cuenv::Site const site = cuenv::this_site();
+  CHECK(site.variables == cuenv::process_environment.all());
+}
