@@ -6,8 +6,11 @@
 #include <cuenv/child_environment.hpp>
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/device_map.hpp>
+#include <cuenv/diagnose.hpp>
+#include <cuenv/diagnosis/redact.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
+#include <cuenv/diagnosis/start.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>

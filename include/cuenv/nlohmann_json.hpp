@@ -3,6 +3,8 @@
 
 #include <cuenv/detail/text.hpp>
 #include <cuenv/device_map.hpp>
+#include <cuenv/diagnose.hpp>
+#include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/environment.hpp>
 #include <cuenv/explain.hpp>
@@ -102,6 +104,39 @@ void to_json(Json& json, Diagnostic const& finding) {
   put_text(json, "what", std::string_view{finding.what});
   put_text(json, "driver", std::string_view{finding.driver});
   put_text(json, "fix", std::string_view{finding.fix});
+}
+
+template <class Json>
+void to_json(Json& json, RungReport const& report) {
+  json = Json::object();
+  json["rung"] = std::string{to_string(report.rung)};
+  json["health"] = std::string{to_string(report.health())};
+  json["facts"] = Json::array();
+  for (Fact const& fact : report.facts) {
+    Json row = Json::object();
+    put_text(row, "name", std::string_view{fact.name});
+    put_text(row, "value", std::string_view{fact.value});
+    json["facts"].push_back(std::move(row));
+  }
+  json["findings"] = detail::array_of<Json>(report.findings);
+  json["unknown"] = Json::array();
+  for (std::string const& reason : report.unknown) {
+    Json row = Json::object();
+    put_text(row, "reason", std::string_view{reason});
+    json["unknown"].push_back(std::move(row));
+  }
+}
+
+template <class Json>
+void to_json(Json& json, Diagnosis const& diagnosis) {
+  json = Json::object();
+  json["health"] = std::string{to_string(diagnosis.health())};
+  json["first_broken"] = nullptr;
+  if (RungReport const* const broken = diagnosis.first_broken()) {
+    json["first_broken"] = std::string{to_string(broken->rung)};
+  }
+  json["rungs"] = Json::array();
+  for (RungReport const& rung : diagnosis.rungs) json["rungs"].push_back(Json(rung));
 }
 
 template <class Json>

@@ -32,7 +32,7 @@ function(cuenv_process_test sentence)
 endfunction()
 
 foreach(name applies_before_init refuses_when_too_late second_session failed_then_corrected fork_after_init
-    static_initialiser child_environments odd_environments)
+    static_initialiser child_environments odd_environments diagnose_start)
   cuenv_process_program(${name} process/${name}.cpp)
 endforeach()
 cuenv_process_program(two_translation_units process/two_translation_units.cpp process/two_translation_units_other.cpp)
@@ -43,6 +43,7 @@ cuenv_process_test("settings that come too late are refused" process_refuses_whe
 cuenv_process_test("a second session attaches or is refused" process_second_session)
 cuenv_process_test("a failed start can be made again" process_failed_then_corrected)
 cuenv_process_test("a fork after cuInit is explained" process_fork_after_init)
+cuenv_process_test("a diagnosis starts CUDA in a child, where one can be had" process_diagnose_start)
 cuenv_process_test("workers get a GPU each, and their parent is not touched" process_child_environments)
 cuenv_process_test("an entry without '=' is no variable, and a name that is there twice counts once" process_odd_environments)
 cuenv_process_test("a session may be a static object" process_static_initialiser)

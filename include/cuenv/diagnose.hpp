@@ -1,0 +1,83 @@
+#ifndef CUENV_DIAGNOSE_HPP
+#define CUENV_DIAGNOSE_HPP
+
+#include <cuenv/detail/text.hpp>
+#include <cuenv/diagnosis/rung.hpp>
+#include <cuenv/diagnosis/site.hpp>
+#include <cuenv/diagnosis/start.hpp>
+#include <cuenv/diagnostic.hpp>
+#include <cuenv/system.hpp>
+#include <cuenv/version.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+CUENV_NAMESPACE_BEGIN
+
+/// What a diagnosis looks at besides the machine.
+struct DiagnoseOptions {
+  /// Programs and libraries whose GPU code and CUDA runtime are looked at.
+  std::vector<std::string> programs;
+  /// The prefix of a Python environment whose framework is looked at; "" for none.
+  std::string python_prefix;
+  /// A running process that is looked at from outside, in place of this one; 0 for none.
+  long pid = 0;
+  /// Starts CUDA, in a child of this process. Without it CUDA is never initialised.
+  bool start_cuda = false;
+};
+
+/// All rungs that were looked at, from the GPU upwards.
+struct Diagnosis {
+  std::vector<RungReport> rungs;
+
+  /// The lowest rung that is broken, or null: mend it first, since the others stand on it.
+  [[nodiscard]] RungReport const* first_broken() const noexcept {
+    for (RungReport const& rung : rungs) {
+      if (rung.health() == Health::broken) return &rung;
+    }
+    return nullptr;
+  }
+  /// As sound as the worst rung.
+  [[nodiscard]] Health health() const noexcept {
+    Health worst = Health::fine;
+    for (RungReport const& rung : rungs) {
+      Health const health = rung.health();
+      if (health == Health::broken) return health;
+      if (health == Health::doubtful || worst == Health::fine) worst = health;
+    }
+    return worst;
+  }
+};
+
+/// Climbs the ladder on a site: this machine's, or one that a folder describes. Nothing is thrown because a file is
+/// missing, unreadable or nonsense: the rung says what is unknown. Not safe while another thread changes the
+/// environment.
+[[nodiscard]] inline Diagnosis diagnose(Site const& site, DiagnoseOptions const& options = {}) {
+  Diagnosis diagnosis;
+  if (options.start_cuda) diagnosis.rungs.push_back(diagnose_start(site));
+  return diagnosis;
+}
+
+/// The same on this machine, for this process: where it was not asked to start CUDA, it loads the driver library and
+/// NVML and starts neither a thread nor CUDA. Takes some 30 ms, of which NVML takes most.
+[[nodiscard]] inline Diagnosis diagnose(DiagnoseOptions const& options = {}) { return diagnose(this_site(), options); }
+
+/// The diagnosis as text for people, without a final newline.
+[[nodiscard]] inline std::string to_string(Diagnosis const& diagnosis) {
+  std::string text;
+  for (RungReport const& rung : diagnosis.rungs) {
+    if (!text.empty()) text += '\n';
+    text += std::string{to_string(rung.rung)} + ": " + std::string{to_string(rung.health())};
+    for (Fact const& fact : rung.facts) {
+      text += "\n  " + detail::printable(fact.name) + ": " + detail::printable(fact.value);
+    }
+    for (Diagnostic const& finding : rung.findings) text += "\n  " + to_string(finding);
+    for (std::string const& reason : rung.unknown) text += "\n  unknown: " + detail::printable(reason);
+  }
+  return text;
+}
+
+CUENV_NAMESPACE_END
+
+#endif  // CUENV_DIAGNOSE_HPP
