@@ -1,6 +1,6 @@
 # Fuzzing. The inputs in fuzz/corpus are replayed as tests with any compiler; with Clang, CUENV_FUZZ adds the fuzzers.
 option(CUENV_FUZZ "Build the fuzzers (needs Clang)" OFF)
-foreach(target IN ITEMS inspect ptx_head packed)
+foreach(target IN ITEMS elf_dynamic inspect ptx_head packed)
   file(GLOB inputs CONFIGURE_DEPENDS fuzz/corpus/${target}/*)
   add_executable(replay_${target} fuzz/${target}.cpp fuzz/replay.cpp)
   target_link_libraries(replay_${target} PRIVATE cuenv::cuenv cuenv_warnings)
