@@ -1,0 +1,18 @@
+// What the fragments on the pages take as given.
+#include <cuenv/cuenv.hpp>
+
+#include <spawn.h>
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+extern cuenv::Settings settings;
+extern cuenv::Session& session;
+extern cuenv::LoadConditions conditions;
+extern int i;
+extern int workers;
+extern ::pid_t pid;
+extern char const* path;
+extern char** arguments;
+void use(int);
