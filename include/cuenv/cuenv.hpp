@@ -7,6 +7,7 @@
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/device_map.hpp>
 #include <cuenv/diagnose.hpp>
+#include <cuenv/diagnosis/driver.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
 #include <cuenv/diagnosis/platform.hpp>

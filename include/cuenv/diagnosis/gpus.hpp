@@ -135,7 +135,7 @@ struct OtherDriver {
 };
 inline constexpr OtherDriver other_drivers[] = {
     {"", "gpu.no_driver", "no kernel driver has taken this GPU",
-     "install NVIDIA's driver if it is missing, then: modprobe nvidia; dmesg | grep NVRM says why it does not load"},
+     "install NVIDIA's driver if it is missing, then: modprobe nvidia; see why it refuses with: dmesg | grep NVRM"},
     {"nouveau", "gpu.nouveau", "the kernel driver nouveau holds this GPU, and CUDA needs NVIDIA's",
      "install NVIDIA's driver, put \"blacklist nouveau\" into /etc/modprobe.d/nouveau.conf, renew the initramfs, "
      "reboot"},
@@ -166,40 +166,43 @@ inline void explain_absent_gpu(PciGpu const& gpu, GpuReporter const& reporter) {
   std::string const architecture{cc ? architecture_of(*cc) : std::string_view{}};
   std::string const where = "PCI " + to_string(gpu.address);
   Severity const severity = reporter.severity();
-  if (gpu.driver != "nvidia") {
-    for (OtherDriver const& row : other_drivers) {
-      if (row.name != gpu.driver) continue;
-      bool const meant = reporter.others_work() && gpu.driver == "vfio-pci";
-      reporter.find(meant ? Severity::note : severity, row.code, where, architecture, std::string{row.what},
-                    std::string{row.fix});
-      return;
-    }
-    reporter.find(severity, "gpu.other_driver", where, architecture,
-                  "the kernel driver " + gpu.driver + " holds this GPU, and CUDA needs NVIDIA's",
-                  "give it to the kernel driver nvidia");
-    return;
-  }
-  if (reporter.in_container) return;  // it belongs to the host, or to another container
+  // Where the driver is there and refuses the GPU, no driver holds it.
+  bool const refused = gpu.driver.empty() && !reporter.machine.driver_version.empty();
   int const branch = reporter.machine.driver_branch();
-  bool const known = cc && !reporter.machine.driver_version.empty();
-  Age const age = known ? age_for_driver(*cc, branch) : Age::unknown;
-  if (age == Age::gpu_too_old) {
+  Age const age = cc && (refused || gpu.driver == "nvidia") ? age_for_driver(*cc, branch) : Age::unknown;
+  if (gpu.driver == "nvidia" && reporter.in_container) return;  // it belongs to the host, or to another container
+  if (age == Age::gpu_too_old && !reporter.machine.driver_version.empty()) {
     std::string const last = std::to_string(find_generation(*cc)->last_driver_branch);
     reporter.find(severity, "gpu.too_old_for_driver", where, architecture,
                   "drivers support " + architecture + " up to branch " + last + ", and " +
                       reporter.machine.driver_version + " is installed",
                   "install a driver of branch " + last);
-  } else if (age == Age::gpu_too_new) {
+    return;
+  }
+  if (age == Age::gpu_too_new) {
     std::string const first = std::to_string(first_driver_branch(*cc));
     reporter.find(severity, "gpu.too_new_for_driver", where, architecture,
                   "drivers support " + architecture + " from branch " + first + " on, and " +
                       reporter.machine.driver_version + " is installed",
                   "install a driver of branch " + first + " or later");
-  } else {
+    return;
+  }
+  if (gpu.driver == "nvidia") {
     reporter.find(severity, "gpu.not_started", where, architecture,
                   "the kernel driver nvidia holds this GPU and does not list it in /proc/driver/nvidia/gpus",
                   "see why: dmesg | grep NVRM");
+    return;
   }
+  for (OtherDriver const& row : other_drivers) {
+    if (row.name != gpu.driver) continue;
+    bool const meant = reporter.others_work() && gpu.driver == "vfio-pci";
+    reporter.find(meant ? Severity::note : severity, row.code, where, architecture, std::string{row.what},
+                  std::string{row.fix});
+    return;
+  }
+  reporter.find(severity, "gpu.other_driver", where, architecture,
+                "the kernel driver " + gpu.driver + " holds this GPU, and CUDA needs NVIDIA's",
+                "give it to the kernel driver nvidia");
 }
 
 /// GPUs that the kernel driver lists and that are excluded, or have no device node here.

@@ -205,6 +205,9 @@ TEST_CASE("a GPU and a driver of different times", "[diagnosis]") {
   CHECK(old.findings.at(0).fix == "install a driver of branch 470");
   CHECK(spares(one_gpu("nvidia", "0x102d", "470.256.02"), "gpu.too_old_for_driver"));
   CHECK(provokes(one_gpu("nvidia", "0x1b06", "590.48.01"), "gpu.too_old_for_driver"));
+  CHECK(provokes(one_gpu("", "0x1b06", "590.48.01"), "gpu.too_old_for_driver"));  // refused, so nobody holds it
+  CHECK(spares(one_gpu("", "0x1b06", ""), "gpu.too_old_for_driver"));
+  CHECK(provokes(one_gpu("", "0x2335", "580.159.04"), "gpu.no_driver"));
   CHECK(provokes(one_gpu("nvidia", "0x2b85", "550.90.07"), "gpu.too_new_for_driver"));
   CHECK(spares(one_gpu("nvidia", "0x2b85", "570.86.15"), "gpu.too_new_for_driver"));
   CHECK(spares(one_gpu("nvidia", "0x1b06", "580.95.05"), "gpu.too_old_for_driver"));
