@@ -15,6 +15,7 @@
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/diagnosis/start.hpp>
+#include <cuenv/diagnosis/surroundings.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>

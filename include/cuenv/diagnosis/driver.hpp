@@ -254,9 +254,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
              : "update the NVIDIA driver of Windows, then: wsl --shutdown");
   } else if (!container.empty()) {
     find("driver.no_library", "libcuda.so.1", "the driver library was not given to this container",
-         "start the container with the NVIDIA runtime and NVIDIA_DRIVER_CAPABILITIES=compute,utility, such as: docker "
-         "run "
-         "--gpus all");
+         std::string{how_to_give_gpus(container)} +
+             "; NVIDIA_DRIVER_CAPABILITIES, where it is set, needs compute and utility");
   } else {
     find(
         "driver.no_library", "libcuda.so.1",

@@ -307,7 +307,8 @@ inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> cons
     if (!gpu.compute_capability) gpu.compute_capability = capability_of_name(gpu.name);
   }
 
-  bool const in_container = !container_of(site).empty();
+  std::string const container = container_of(site);
+  bool const in_container = !container.empty();
   detail::GpuReporter const reporter{found.report, machine, in_container};
   detail::add_gpu_facts(on_bus, from_table, in_both > 0, reporter);
   bool held_by_driver = false;
@@ -336,11 +337,13 @@ inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> cons
   bool const elsewhere = is_wsl(site) || is_tegra(site);  // the GPU is not on the bus
   if (in_container && (held_by_driver || !listed.empty())) {
     reporter.find(Severity::error, "gpu.not_exposed", "/dev", "", "the container was given none of its host's GPUs",
-                  "start it with GPUs, such as: docker run --gpus all");
+                  std::string{how_to_give_gpus(container)});
   } else if (bus && on_bus.empty() && listed.empty() && !elsewhere) {
     reporter.find(Severity::error, "gpu.none", "/sys/bus/pci/devices", "",
                   "there is no GPU of NVIDIA on the PCI bus of this machine",
-                  "check that the GPU is plugged in and switched on, or that the virtual machine was given one");
+                  in_container
+                      ? "run the container on a machine with a GPU"
+                      : "check that the GPU is plugged in and switched on, or that the virtual machine was given one");
   }
 #ifdef _WIN32
   found.report.unknown.push_back("the GPUs: this was written for Linux");

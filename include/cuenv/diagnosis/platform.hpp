@@ -76,6 +76,15 @@ namespace detail {
   return "";
 }
 
+/// How a container of that kind is given GPUs: what to type, or to write into its description.
+[[nodiscard]] constexpr std::string_view how_to_give_gpus(std::string_view container) noexcept {
+  if (container == "kubernetes") return "ask for a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}";
+  if (container == "apptainer") return "start it with: apptainer exec --nv";
+  if (container == "singularity") return "start it with: singularity exec --nv";
+  if (container == "podman") return "start it with: podman run --device nvidia.com/gpu=all";
+  return "start it with GPUs, such as: docker run --gpus all";
+}
+
 /// Windows Subsystem for Linux, by the kernel's name; version 2 is the one that has a GPU, behind /dev/dxg.
 [[nodiscard]] inline bool is_wsl(Site const& site) {
   auto const release = site.read("/proc/sys/kernel/osrelease", 256);
