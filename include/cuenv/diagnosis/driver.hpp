@@ -2,6 +2,7 @@
 #define CUENV_DIAGNOSIS_DRIVER_HPP
 
 #include <cuenv/cuda_version.hpp>
+#include <cuenv/detail/compat_note.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
@@ -37,7 +38,8 @@ struct DriverFound {
 };
 
 /// A forward-compatibility package (cuda-compat-X-Y): the branch of its libcuda, and the branches of the kernel module
-/// under which it is supported at present. Source: CUDA compatibility guide, forward compatibility. Not measured.
+/// under which it is supported at present, for libraries that do not say themselves. Source: CUDA compatibility guide,
+/// forward compatibility. Not measured.
 struct CompatPackage {
   int branch;
   std::array<int, 6> serves;
@@ -176,12 +178,17 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
     return;
   }
   int const branch = branch_of(module.version);
+  if (branch_of(version) == branch) return;
+  std::vector<int> served = read_compat_branches(site.root + found.library);
   for (CompatPackage const& package : compat_packages) {
-    if (package.branch != branch_of(version) || package.branch == branch) continue;
-    bool served = false;
-    for (int const one : package.serves) served = served || one == branch;
-    if (served) continue;
-    find(Severity::warning, "driver.compat_branch", pair + ", a branch that this package is not supported on",
+    if (served.empty() && package.branch == branch_of(version))
+      served.assign(package.serves.begin(), package.serves.end());
+  }
+  for (int const one : served) {
+    if (one == branch) return;
+  }
+  if (!served.empty()) {
+    find(Severity::warning, "driver.compat_branch", pair + ", of a branch that this package does not serve",
          "cuInit may answer 803 (SYSTEM_DRIVER_MISMATCH) or 804 (COMPAT_NOT_SUPPORTED_ON_DEVICE) (documented, not "
          "measured)");
   }

@@ -4,6 +4,7 @@
 #include "support/described_machines.hpp"
 #include "support/described_system.hpp"
 #include "support/described_tree.hpp"
+#include "support/image_builder.hpp"
 
 #include <string>
 #include <vector>
@@ -222,6 +223,21 @@ TEST_CASE("a forward-compatibility library and the kernel module", "[diagnosis]"
   CHECK(finding(older, "driver.compat_older").fix == "remove /usr/local/cuda/compat/ from LD_LIBRARY_PATH");
   CHECK(provokes(with_compat("550.90.07", "570.86.10", two_h200()), "driver.compat_branch"));
   CHECK(with_compat("570.86.10", "570.86.15", two_h200()).findings.empty());
+}
+
+TEST_CASE("what a compat library says of itself counts before the table", "[diagnosis]") {
+  std::string const json = R"({"Format": 1, "CUDA Version": "12.8", "Driver": [535, 550], "Device": [1]})";
+  std::string const name = std::string{"NVIDIA Corporation"} + std::string(6, '\0');
+  std::string const bytes =
+      image_builder::u32(19) + image_builder::u32(json.size()) + image_builder::u32(0) + name + json;
+  DescribedTree tree;
+  installed(tree, "550.90.07", "550.90.07");
+  std::string const folder = "/usr/local/cuda-12.8/compat/";
+  tree.file(folder + "libcuda.so.570.86.10", image_builder::elf({{".note.cuda.fwd_compatibility", bytes, 7}}))
+      .link(folder + "libcuda.so.1", "libcuda.so.570.86.10");
+  auto const report = diagnose_driver(tree.site({{"LD_LIBRARY_PATH", folder}}), two_h200()).report;
+  CHECK(fact(report, "forward compatibility") == "/usr/local/cuda-12.8/compat");
+  CHECK(spares(report, "driver.compat_branch"));
 }
 
 TEST_CASE("forward compatibility on a GPU that does not support it", "[diagnosis]") {
