@@ -7,11 +7,15 @@
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/device_map.hpp>
 #include <cuenv/diagnose.hpp>
+#include <cuenv/diagnosis/driver.hpp>
+#include <cuenv/diagnosis/gpus.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
+#include <cuenv/diagnosis/platform.hpp>
 #include <cuenv/diagnosis/redact.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/diagnosis/start.hpp>
+#include <cuenv/diagnosis/surroundings.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>
@@ -20,6 +24,7 @@
 #include <cuenv/explain_visibility.hpp>
 #include <cuenv/gpu.hpp>
 #include <cuenv/gpu_code_rules.hpp>
+#include <cuenv/gpu_generations.hpp>
 #include <cuenv/image.hpp>
 #include <cuenv/inspect.hpp>
 #include <cuenv/jit_cache.hpp>

@@ -187,6 +187,7 @@ void write_root(Machine const& machine, std::string const& folder) {
   write_file(proc / "version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  " + machine.driver_version +
                                    "  simulated\nGCC version:  simulated\n");
   write_file(root / "dev/nvidiactl", "");
+  write_file(root / "dev/nvidia-uvm", "");
   for (auto const& gpu : machine.gpus) {
     write_file(proc / "gpus" / gpu.pci / "information", information(gpu, machine));
     write_file(root / "dev" / ("nvidia" + std::to_string(gpu.minor_number)), "");

@@ -4,6 +4,7 @@
 #include <cuenv/version.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,24 @@ namespace detail {
 #else
   struct ::stat status {};
   return ::stat(path.c_str(), &status) == 0;
+#endif
+}
+
+/// Whose a file is, and what its mode lets others do; nothing if it does not exist.
+struct FileOwner {
+  std::uint32_t user = 0;
+  std::uint32_t group = 0;
+  /// The nine bits rwxrwxrwx.
+  std::uint32_t mode = 0;
+};
+[[nodiscard]] inline std::optional<FileOwner> file_owner(std::string const& path) {
+#ifdef _WIN32
+  (void)path;  // it has neither
+  return std::nullopt;
+#else
+  struct ::stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileOwner{status.st_uid, status.st_gid, static_cast<std::uint32_t>(status.st_mode & 0777U)};
 #endif
 }
 
