@@ -7,13 +7,17 @@
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/device_map.hpp>
 #include <cuenv/diagnose.hpp>
+#include <cuenv/diagnosis/code_targets.hpp>
+#include <cuenv/diagnosis/cuda_runtime.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
 #include <cuenv/diagnosis/platform.hpp>
+#include <cuenv/diagnosis/process.hpp>
 #include <cuenv/diagnosis/redact.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/diagnosis/start.hpp>
+#include <cuenv/diagnosis/toolkit.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>
