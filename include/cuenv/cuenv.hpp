@@ -9,6 +9,7 @@
 #include <cuenv/diagnose.hpp>
 #include <cuenv/diagnosis/code_targets.hpp>
 #include <cuenv/diagnosis/cuda_runtime.hpp>
+#include <cuenv/diagnosis/framework.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
 #include <cuenv/diagnosis/platform.hpp>
