@@ -9,9 +9,13 @@
 #include <cuenv/diagnosis/process.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
+#include <cuenv/gpu_generations.hpp>
+#include <cuenv/machine.hpp>
 #include <cuenv/version.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,8 +70,12 @@ namespace detail {
   return starts_with(name, "cuda-") ? version_from_numbers(dotted_numbers(name.substr(5))) : std::nullopt;
 }
 
+inline constexpr char nvcc_on_path[] = "nvcc on PATH";
+
 /// Who points at which version of the toolkit.
 struct ToolkitWitness {
+  /// A folder with a compiler, and not a library alone.
+  bool is_toolkit = true;
   std::string name;
   std::string place;
   int major_number = 0;
@@ -90,7 +98,7 @@ struct ToolkitWitness {
   std::vector<ToolkitWitness> witnesses;
   auto const add = [&](std::string name, std::string const& place, std::optional<CudaVersion> version) {
     report.add_fact(name, place + (version ? " (" + to_string(*version) + ")" : ""));
-    if (version) witnesses.push_back({std::move(name), place, version->major_number, version->minor_number});
+    if (version) witnesses.push_back({true, std::move(name), place, version->major_number, version->minor_number});
   };
   for (char const* const name : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDAToolkit_ROOT"}) {
     auto const folder = site.get(name);
@@ -111,7 +119,7 @@ struct ToolkitWitness {
   for (std::string const& folder : search_folders(site, site.get("PATH").value_or(""), ":", "", 0)) {
     std::string const nvcc = folder + "/nvcc";
     if (!site.exists(site.real_path(nvcc))) continue;
-    add("nvcc on PATH", nvcc, toolkit_version(site, folder_above(site.real_path(nvcc))));
+    add(nvcc_on_path, nvcc, toolkit_version(site, folder_above(site.real_path(nvcc))));
     break;
   }
   std::string const list = site.get("LD_LIBRARY_PATH").value_or("");
@@ -126,7 +134,7 @@ struct ToolkitWitness {
     }
     if (!found) continue;
     report.add_fact("libcudart on LD_LIBRARY_PATH", found->path + " (" + version_text(*found) + ")");
-    witnesses.push_back({"LD_LIBRARY_PATH", found->path, found->major_number, found->minor_number});
+    witnesses.push_back({false, "LD_LIBRARY_PATH", found->path, found->major_number, found->minor_number});
     break;
   }
   return witnesses;
@@ -178,25 +186,64 @@ inline void look_at_program(Site const& site, std::string const& program, std::o
   }
   if (has_runtime) return;
   auto const targets = code_targets(program);
-  if (targets && !to_string(*targets).empty()) {
-    report.unknown.push_back("the version of the CUDA runtime of " + program +
-                             ": it has GPU code and needs no libcudart, so that its runtime is inside, if it has one");
+  if (!targets || to_string(*targets).empty()) return;
+  std::string const inside = "it has GPU code and needs no libcudart, so that its runtime is inside, if it has one";
+  constexpr MinorCompatibility newest = minor_compatibilities[std::size(minor_compatibilities) - 1];
+  if (driver && driver->major_number >= newest.major_number) {  // then its version does not matter
+    report.add_fact("runtime of " + program, inside + ": version unknown, at most " +
+                                                 std::to_string(newest.major_number) + ".x, which the driver serves");
+  } else {
+    report.unknown.push_back("the version of the CUDA runtime of " + program + ": " + inside);
+  }
+}
+
+/// The toolkit that would build, against the GPUs.
+inline void compare_toolkit_and_gpus(std::vector<ToolkitWitness> const& witnesses, Machine const& machine,
+                                     RungReport& report) {
+  ToolkitWitness const* toolkit = nullptr;
+  for (ToolkitWitness const& witness : witnesses) {
+    if (!witness.is_toolkit || !witness.minor_number) continue;
+    if (toolkit == nullptr || witness.name == nvcc_on_path) toolkit = &witness;
+  }
+  if (toolkit == nullptr) return;
+  CudaVersion const version{toolkit->major_number, *toolkit->minor_number};
+  std::vector<ComputeCapability> seen;
+  for (Gpu const& gpu : machine.gpus) {
+    if (!gpu.compute_capability) continue;
+    ComputeCapability const cc = *gpu.compute_capability;
+    if (std::find(seen.begin(), seen.end(), cc) != seen.end()) continue;
+    seen.push_back(cc);
+    GpuGeneration const* const row = find_generation(cc);
+    Age const age = age_for_toolkit(cc, version);
+    if (row == nullptr || (age != Age::gpu_too_old && age != Age::gpu_too_new)) continue;
+    bool const old = age == Age::gpu_too_old;
+    std::string const name = gpu.name + " (" + to_string(cc) + ")";
+    report.findings.push_back(
+        {Severity::warning, old ? "toolkit.gpu_too_old" : "toolkit.gpu_too_new", toolkit->name, toolkit->place,
+         Diagnostic::no_offset,
+         old ? "CUDA " + to_string(version) + " builds nothing for " + name + ": support has ended"
+             : "CUDA " + to_string(version) + " does not know " + name + " yet",
+         old ? "nvcc refuses the target (documented; tried with nvcc 13.0)"
+             : "machine code cannot be built for it; PTX of this toolkit may run (documented)",
+         "build with CUDA " + to_string(old ? row->last_toolkit : row->first_toolkit) +
+             (old ? " or older" : " or newer")});
   }
 }
 
 }  // namespace detail
 
-/// The toolkits that variables point at and whether they agree, and the CUDA runtimes that this process has loaded and
-/// the programs would load, each against the CUDA version that the driver serves. Programs are real paths. Nothing is
-/// thrown.
+/// The toolkits that variables point at, whether they agree and know the GPUs, and the CUDA runtimes that this process
+/// has loaded and the programs would load, each against the CUDA version that the driver serves. Programs are real
+/// paths. Nothing is thrown.
 [[nodiscard]] inline RungReport diagnose_toolkit(Site const& site, std::vector<std::string> const& programs,
-                                                 std::optional<CudaVersion> driver) {
+                                                 std::optional<CudaVersion> driver, Machine const& machine = {}) {
   RungReport report;
   report.rung = Rung::toolkit;
 #ifdef _WIN32
   (void)site;
   (void)programs;
   (void)driver;
+  (void)machine;
   report.unknown.push_back("toolkits and runtimes are looked for on Linux only");
 #else
   std::vector<detail::ToolkitWitness> const witnesses = detail::find_toolkits(site, report);
@@ -213,6 +260,7 @@ inline void look_at_program(Site const& site, std::string const& program, std::o
          "it points at CUDA " + text(other) + ", and " + first.name + " (" + first.place + ") at CUDA " + text(first),
          "builds may take the compiler from one and libraries from the other", "make them name the same toolkit"});
   }
+  detail::compare_toolkit_and_gpus(witnesses, machine, report);
   for (std::string const& library : mapped_libraries(site)) {
     auto const runtime = describe_runtime(site, library);
     if (!runtime) continue;

@@ -136,7 +136,7 @@ TEST_CASE("what cannot be known of a program is said", "[toolkit]") {
       .file("/app/plain", shared_object({{"libc.so.6"}}))
       .file("/app/script", "#!/bin/sh\n");
   auto const unknown = [&](std::string const& program) {
-    auto const report = diagnose_toolkit(tree.site(), {program}, CudaVersion{13, 0});
+    auto const report = diagnose_toolkit(tree.site(), {program}, CudaVersion{12, 4});
     CHECK(report.findings.empty());
     return report.unknown.empty() ? std::string{} : report.unknown[0];
   };
@@ -145,6 +145,10 @@ TEST_CASE("what cannot be known of a program is said", "[toolkit]") {
   CHECK_THAT(unknown(tree.root() + "/app/script"), ContainsSubstring("no 64-bit ELF file"));
   CHECK_THAT(unknown(tree.root() + "/absent"), ContainsSubstring("no 64-bit ELF file"));
   CHECK_THAT(unknown("/proc/self/exe"), ContainsSubstring("does not lie below"));
+  // A driver of the newest major version serves every runtime that could be inside.
+  auto const newest = diagnose_toolkit(tree.site(), {tree.root() + "/app/static"}, CudaVersion{13, 0});
+  CHECK(newest.unknown.empty());
+  CHECK_THAT(fact(newest, "runtime of " + tree.root() + "/app/static"), ContainsSubstring("at most 13.x"));
 }
 
 TEST_CASE("the runtimes that a process has loaded", "[toolkit]") {
@@ -157,6 +161,27 @@ TEST_CASE("the runtimes that a process has loaded", "[toolkit]") {
   CHECK(fact(report, "runtime loaded") == "/sp/nvidia/cuda_runtime/lib/libcudart.so.12 (12.8)");
   CHECK(provokes(report, "toolkit.driver_too_old"));
   CHECK(spares(diagnose_toolkit(tree.site(), {}, CudaVersion{12, 0}), "toolkit.driver_too_old"));
+}
+
+TEST_CASE("a toolkit and the age of the GPUs", "[toolkit]") {
+  DescribedTree tree;
+  with_toolkits(tree);
+  auto const report = [&](char const* home, int sm) {
+    cuenv::Machine machine;
+    machine.gpus.resize(2);
+    for (cuenv::Gpu& gpu : machine.gpus) gpu.compute_capability = cuenv::ComputeCapability::from_sm(sm);
+    return diagnose_toolkit(tree.site({{"CUDA_HOME", home}}), {}, CudaVersion{12, 4}, machine);
+  };
+  auto const too_old = report("/usr/local/cuda-13.0", 61);
+  REQUIRE(provokes(too_old, "toolkit.gpu_too_old"));
+  CHECK(too_old.findings.size() == 1);
+  CHECK(too_old.findings[0].fix == "build with CUDA 12.9 or older");
+  CHECK(spares(report("/usr/local/cuda-12.4", 61), "toolkit.gpu_too_old"));
+  auto const too_new = report("/usr/local/cuda-12.4", 120);
+  REQUIRE(provokes(too_new, "toolkit.gpu_too_new"));
+  CHECK(too_new.findings[0].fix == "build with CUDA 12.8 or newer");
+  CHECK(spares(report("/usr/local/cuda-13.0", 120), "toolkit.gpu_too_new"));
+  CHECK(report("/usr/local/cuda-13.0", 90).findings.empty());
 }
 
 TEST_CASE("this program has a toolkit rung", "[toolkit]") {
