@@ -2,9 +2,15 @@
 #define CUENV_DIAGNOSE_HPP
 
 #include <cuenv/detail/text.hpp>
+#include <cuenv/diagnosis/driver.hpp>
+#include <cuenv/diagnosis/framework.hpp>
+#include <cuenv/diagnosis/gpus.hpp>
+#include <cuenv/diagnosis/process.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/diagnosis/start.hpp>
+#include <cuenv/diagnosis/surroundings.hpp>
+#include <cuenv/diagnosis/toolkit.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/system.hpp>
 #include <cuenv/version.hpp>
@@ -54,8 +60,25 @@ struct Diagnosis {
 /// missing, unreadable or nonsense: the rung says what is unknown. Not safe while another thread changes the
 /// environment.
 [[nodiscard]] inline Diagnosis diagnose(Site const& site, DiagnoseOptions const& options = {}) {
+  Site const looked_at = options.pid == 0 ? site : site_of_process(site, options.pid);
+  std::vector<std::string> programs = options.programs;
+  if (options.pid != 0) {
+    for (std::string const& file : mapped_libraries(looked_at)) programs.push_back(looked_at.root + file);
+  }
+  GpusFound gpus = diagnose_gpus(looked_at);
+  DriverFound driver = diagnose_driver(looked_at, gpus.machine);
+
   Diagnosis diagnosis;
-  if (options.start_cuda) diagnosis.rungs.push_back(diagnose_start(site));
+  auto const add = [&](RungReport report) { diagnosis.rungs.push_back(std::move(report)); };
+  add(std::move(gpus.report));
+  add(std::move(driver.report));
+  add(diagnose_toolkit(looked_at, programs, driver.cuda, gpus.machine));
+  add(diagnose_surroundings(looked_at, gpus.machine));
+  if (!options.python_prefix.empty()) {
+    add(diagnose_framework(looked_at, options.python_prefix, gpus.machine, driver.cuda));
+  }
+  if (options.pid != 0) add(diagnose_process(looked_at, gpus.machine));
+  if (options.start_cuda) add(diagnose_start(looked_at));
   return diagnosis;
 }
 

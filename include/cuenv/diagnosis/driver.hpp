@@ -308,7 +308,9 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
     detail::check_module_kind(site, module, machine, report);
     return found;
   }
-  found.library = site.real_path(path);
+  // A relative folder on the loader's path gives a relative name.
+  bool const relative = !path.empty() && path.front() != '/';
+  found.library = site.real_path(relative ? site.link("/proc/self/cwd").value_or("") + "/" + path : path);
   std::string const version = detail::version_of_library(found.library);
   report.add_fact("libcuda.so.1", found.library + (driver.simulated_root.empty() ? "" : " (simulated)"));
 

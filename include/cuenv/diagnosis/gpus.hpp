@@ -287,7 +287,7 @@ inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> cons
   GpusFound found;
   found.report.rung = Rung::gpus;
   Machine& machine = found.machine;
-  machine = read_machine(site.root);
+  machine = read_machine(site.hardware_root);
   auto const bus = detail::read_pci_gpus(site);
   std::vector<detail::PciGpu> const on_bus = bus.value_or(std::vector<detail::PciGpu>{});
   std::vector<detail::ProcGpu> const listed = detail::read_proc_gpus(site);

@@ -128,6 +128,7 @@ struct MappedFile {
   Site inside = site;
   inside.root += folder + "/root";
   inside.process = numbers.substr(numbers.find_last_of(" \t") + 1);
+  if (site.hardware_root == site.root) inside.hardware_root = inside.root;
   inside.system.root = inside.root;
   return !inside.process.empty() && inside.exists("/proc/" + inside.process + "/maps") ? inside : site;
 }

@@ -26,6 +26,9 @@ struct Site {
   /// The folder that stands for "/" for /proc, /dev, /sys, /etc and libraries; "" for the real one. Programs and
   /// prefixes that the caller names are taken as they are.
   std::string root;
+  /// The same for what the kernel driver shows: /dev/nvidia*, /proc/driver/nvidia, /sys/bus/pci and /sys/module.
+  /// Another folder than `root` where a simulated driver describes GPUs that this machine does not have.
+  std::string hardware_root;
   /// The environment that is diagnosed.
   std::vector<Assignment> variables;
   /// How the driver and NVML are opened.
@@ -40,14 +43,21 @@ struct Site {
     }
     return std::nullopt;
   }
-  [[nodiscard]] bool exists(std::string_view path) const { return detail::path_exists(root + std::string{path}); }
+  /// The real path of a path below the root.
+  [[nodiscard]] std::string path_of(std::string_view path) const {
+    for (std::string_view const hardware : {"/dev", "/proc/driver/nvidia", "/sys/bus/pci", "/sys/module"}) {
+      if (detail::starts_with(path, hardware)) return hardware_root + std::string{path};
+    }
+    return root + std::string{path};
+  }
+  [[nodiscard]] bool exists(std::string_view path) const { return detail::path_exists(path_of(path)); }
   /// The content of a file, cut at `limit` bytes; nothing where it cannot be read.
   [[nodiscard]] std::optional<std::string> read(std::string_view path, std::size_t limit = 65536) const {
-    return detail::read_small_file(root + std::string{path}, limit);
+    return detail::read_small_file(path_of(path), limit);
   }
   /// The names in a folder, in no order; nothing where it cannot be read.
   [[nodiscard]] std::optional<std::vector<std::string>> list(std::string_view path) const {
-    return detail::list_directory(root + std::string{path});
+    return detail::list_directory(path_of(path));
   }
   /// Where a symbolic link points, as it is written; nothing where there is no link.
   [[nodiscard]] std::optional<std::string> link(std::string_view path) const {
@@ -56,7 +66,7 @@ struct Site {
     return std::nullopt;
 #else
     std::string target(4096, '\0');
-    auto const length = ::readlink((root + std::string{path}).c_str(), &target[0], target.size());
+    auto const length = ::readlink(path_of(path).c_str(), &target[0], target.size());
     if (length < 0 || static_cast<std::size_t>(length) == target.size()) return std::nullopt;
     target.resize(static_cast<std::size_t>(length));
     return target;
@@ -94,14 +104,15 @@ inline std::string Site::real_path(std::string_view path) const {
   return done.empty() ? "/" : done;
 }
 
-/// This machine and this process: where a simulated driver is on the loader's path, the machine it describes. Loads
-/// the driver library, which does not start CUDA.
+/// This machine and this process: where a simulated driver is on the loader's path, with the GPUs that it describes.
+/// Loads the driver library, which does not start CUDA.
 [[nodiscard]] inline Site this_site(System const& system = {}) {
   Site site;
   site.system = system;
   site.variables = system.environment->all();
-  site.root = system.open_driver(DriverOpen::load).simulated_root;
-  if (site.root.empty()) site.root = system.root;
+  site.root = system.root;
+  site.hardware_root = system.open_driver(DriverOpen::load).simulated_root;
+  if (site.hardware_root.empty()) site.hardware_root = system.root;
   return site;
 }
 
@@ -109,6 +120,7 @@ inline std::string Site::real_path(std::string_view path) const {
 [[nodiscard]] inline Site described_site(std::string root, std::vector<Assignment> variables = {}) {
   Site site;
   site.root = std::move(root);
+  site.hardware_root = site.root;
   site.variables = std::move(variables);
   site.system.root = site.root;
   site.system.open_driver = [](DriverOpen) { return DriverLibrary{}; };

@@ -257,7 +257,7 @@ inline void look_at_device_nodes(SurroundingsReporter const& reporter) {
   for (std::string const& name : names) {
     bool const gpu = starts_with(name, "nvidia") && parse_decimal(std::string_view{name}.substr(6));
     if (!gpu && name != "nvidiactl" && name != "nvidia-uvm") continue;
-    auto const file = file_owner(site.root + "/dev/" + name);
+    auto const file = file_owner(site.path_of("/dev/" + name));
     gpus += gpu ? 1 : 0;
     if (file && !may_use(*owner, *file)) refused.emplace_back(name, *file);
   }

@@ -39,3 +39,13 @@ TEST_CASE("this machine's site has the process's environment", "[diagnosis]") {
   cuenv::Site const site = cuenv::this_site();
   CHECK(site.variables == cuenv::process_environment.all());
 }
+
+TEST_CASE("a simulated driver describes the hardware and nothing else", "[diagnosis]") {
+  cuenv::Site site;
+  site.hardware_root = "/simulated";
+  CHECK(site.path_of("/dev/nvidia0") == "/simulated/dev/nvidia0");
+  CHECK(site.path_of("/proc/driver/nvidia/version") == "/simulated/proc/driver/nvidia/version");
+  CHECK(site.path_of("/sys/bus/pci/devices") == "/simulated/sys/bus/pci/devices");
+  CHECK(site.path_of("/proc/self/status") == "/proc/self/status");
+  CHECK(site.path_of("/usr/local/cuda") == "/usr/local/cuda");
+}
