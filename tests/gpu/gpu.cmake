@@ -137,7 +137,9 @@ if(TARGET cuenv_tool)
     ENVIRONMENT CUENV_TEST_GPUS=2)
   add_test(NAME simulated.several_gpus
     COMMAND ${gpu_dir}/several_gpus.sh ${PROJECT_BINARY_DIR} ${gpu_binary_dir}/simulated_several_gpus)
-  set_tests_properties(simulated.several_gpus PROPERTIES LABELS launchers FIXTURES_REQUIRED simulated_root TIMEOUT 600
-    ENVIRONMENT_MODIFICATION
+  add_test(NAME simulated.several_gpus_that_differ
+    COMMAND ${gpu_dir}/sees_differences.sh ${PROJECT_BINARY_DIR} ${simulated_root})
+  set_tests_properties(simulated.several_gpus simulated.several_gpus_that_differ PROPERTIES
+    LABELS launchers FIXTURES_REQUIRED simulated_root TIMEOUT 600 ENVIRONMENT_MODIFICATION
     "LD_LIBRARY_PATH=path_list_prepend:$<TARGET_FILE_DIR:cuenv_simulated_driver>;CUENV_SIMULATED_ROOT=set:${simulated_root};CUENV_TEST_LISTS=set:50")
 endif()

@@ -58,7 +58,7 @@ map() {
   file=$1
   shift
   "$tool" devices --json "$@" >"$file.json" 2>"$file.err" || cat "$file.err"
-  count=$(grep -c '"logical"' "$file.json")
+  count=$(grep -o '"logical"' "$file.json" | wc -l)
   for ((i = 0; i < count; ++i)); do
     "$json_at" "/devices/$i/physical" "/devices/$i/uuid" "/devices/$i/pci" <"$file.json" | paste -sd ' '
   done >"$file"
@@ -116,7 +116,7 @@ ranks() {
   env -u CUENV_TEST_GPUS timeout 300 "$expect_ranks" "$expected" "$text" "${command[@]}" >"$log" 2>&1
   code=$?
   for ((i = 0; i < $2 - gpus && code == 0; ++i)); do
-    grep -q "local ranks $i and $((i + gpus)) share logical GPU $i" "$log" || code=1
+    grep -q "local ranks $i and $((i + gpus)) share logical GPU $i " "$log" || code=1
   done
   case $code in
     0) if [ "$2" -gt "$gpus" ]; then ok "$1, $2 ranks: each GPU twice, with the ranks that share it named"
@@ -135,14 +135,14 @@ rm -f "$out"/start_*.txt
 for ((pair = 0; pair < 20; ++pair)); do
   if ((pair % 2)); then order="session bare"; else order="bare session"; fi
   for how in $order; do
-    if ! "$start" $how >"$out/start" 2>&1; then differs "$how: $(cat "$out/start")"; break 2; fi
-    cat "$out/start" >>"$out/start_$how.txt"
+    if ! "$start" $how >>"$out/start_$how.txt" 2>"$out/start.err"; then differs "$how: $(cat "$out/start.err")"; break 2; fi
   done
 done
 if [ -s "$out/start_bare.txt" ] && [ -s "$out/start_session.txt" ]; then
-  median() { sort -n | awk '{a[NR] = $1} END {printf "%.2f", NR % 2 ? a[(NR + 1) / 2] : (a[NR / 2] + a[NR / 2 + 1]) / 2}'; }
-  echo "median of cuInit alone $(median <"$out/start_bare.txt") us, of a session $(median <"$out/start_session.txt") us, of" \
-    "the difference in a pair $(paste "$out/start_session.txt" "$out/start_bare.txt" | awk '{print $1 - $2}' | median) us"
+  # In milliseconds, of microseconds.
+  median() { sort -n | awk '{a[NR] = $1} END {printf "%.3f ms", (a[int((NR + 1) / 2)] + a[int((NR + 2) / 2)]) / 2000}'; }
+  echo "median of cuInit alone $(median <"$out/start_bare.txt"), of a session $(median <"$out/start_session.txt"), of" \
+    "the difference in a pair $(paste "$out/start_session.txt" "$out/start_bare.txt" | awk '{print $1 - $2}' | median)"
 fi
 
 echo; echo "== $gpus GPUs: $differences differences, $unchecked not done"
