@@ -135,7 +135,7 @@ rm -f "$out"/start_*.txt
 for ((pair = 0; pair < 20; ++pair)); do
   if ((pair % 2)); then order="session bare"; else order="bare session"; fi
   for how in $order; do
-    if ! "$start" $how >>"$out/start_$how.txt" 2>"$out/start.err"; then differs "$how: $(cat "$out/start.err")"; break 2; fi
+    if ! "$start" "$how" >>"$out/start_$how.txt" 2>"$out/start.err"; then differs "$how: $(cat "$out/start.err")"; break 2; fi
   done
 done
 if [ -s "$out/start_bare.txt" ] && [ -s "$out/start_session.txt" ]; then
