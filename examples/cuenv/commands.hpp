@@ -5,6 +5,8 @@
 #include <cuenv/gpu.hpp>
 #include <cuenv/rank_devices.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,7 +63,10 @@ struct CheckOptions {
 int check(CheckOptions const& options);
 
 struct VerifyOptions {
-  std::string data;  // a table in place of the built-in one
+  std::string data;           // a table in place of the built-in one
+  std::size_t generated = 0;  // so many generated lists in place of a table
+  std::uint64_t seed = 1;     // of them
+  std::string save;           // write what the driver made of them here, as a table
   unsigned jobs = 0;
   bool json = false;
 };

@@ -50,7 +50,7 @@ std::optional<std::string> typed(CLI::Option const* option, std::string const& t
 /// value, or the option for not given, and what was meant is lost either way.
 void refuse_empty_values(std::vector<std::string> const& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    for (std::string const option : {"--toolkit", "--settings", "--topology", "--data"}) {
+    for (std::string const option : {"--toolkit", "--settings", "--topology", "--data", "--save"}) {
       bool const empty = arguments[i] == option + "=" ||
                          (arguments[i] == option && i + 1 < arguments.size() && arguments[i + 1].empty());
       if (empty) throw CLI::ArgumentMismatch{option + ": its value is empty"};
@@ -146,7 +146,15 @@ int dispatch(Arguments arguments) {
 
   tool::VerifyOptions verify_options;
   CLI::App* const verify = app.add_subcommand("verify", "compare this driver with what cuenv says of it");
-  verify->add_option("--data", verify_options.data, "another table of values")->option_text("FILE");
+  auto* const data = verify->add_option("--data", verify_options.data, "another table of values")->option_text("FILE");
+  auto* const generated = verify->add_option("--generated", verify_options.generated, "so many generated lists instead")
+                              ->option_text("N")
+                              ->check(CLI::Range(1, 100000))
+                              ->excludes(data);
+  verify->add_option("--seed", verify_options.seed, "of the generated lists")->option_text("NUMBER")->needs(generated);
+  verify->add_option("--save", verify_options.save, "write what the driver made of them, under made-up UUIDs")
+      ->option_text("FILE")
+      ->needs(generated);
   verify->add_option("--jobs", verify_options.jobs, "processes at a time")->option_text("N")->check(CLI::Range(1, 64));
   verify->add_flag("--json", verify_options.json, "print JSON");
 

@@ -40,6 +40,28 @@ std::optional<std::string> unquoted(std::string_view quoted) {
   return bytes;
 }
 
+std::string quoted(std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text = "\"";
+  for (char const c : bytes) {
+    auto const byte = static_cast<unsigned char>(c);
+    switch (c) {
+      case '\t': text += "\\t"; break;
+      case '\n': text += "\\n"; break;
+      case '\r': text += "\\r"; break;
+      case '"':
+      case '\\': text += std::string{"\\"} + c; break;
+      default:
+        if (byte >= 0x20 && byte < 0x7f) {
+          text += c;
+        } else {
+          text += std::string{"\\x"} + digits[byte >> 4] + digits[byte & 15];
+        }
+    }
+  }
+  return text + '"';
+}
+
 std::optional<MeasuredValue> parse_row(std::string_view line) {
   MeasuredValue row;
   auto const value = unquoted(take_until(line, '\t'));
@@ -47,11 +69,15 @@ std::optional<MeasuredValue> parse_row(std::string_view line) {
   if (!value || value->find('\0') != std::string::npos || !code || line.empty()) return std::nullopt;
   row.value = *value;
   row.cu_init = static_cast<int>(*code);
-  while (line != "-" && !line.empty()) {
-    auto const index = cuenv::detail::parse_decimal(take_until(line, ','), 999);
+  std::string_view gpus = take_until(line, '\t');
+  while (gpus != "-" && !gpus.empty()) {
+    auto const index = cuenv::detail::parse_decimal(take_until(gpus, ','), 999);
     if (!index) return std::nullopt;
     row.physical.push_back(static_cast<int>(*index));
   }
+  if (line.empty()) return row;
+  row.order = unquoted(line);
+  if (!row.order || row.order->find('\0') != std::string::npos) return std::nullopt;
   return row;
 }
 
@@ -82,13 +108,27 @@ MeasuredTable parse_table(std::string_view text, std::string const& file) {
     }
     auto row = parse_row(line);
     if (!row) {
-      throw std::runtime_error{file + ": line " + std::to_string(number) +
-                               ": expected a value in quotes, a result and a list of GPUs, separated by tabs"};
+      throw std::runtime_error{
+          file + ": line " + std::to_string(number) +
+          ": expected a value in quotes, a result, a list of GPUs and, where it is set, an order in quotes, "
+          "separated by tabs"};
     }
     table.values.push_back(std::move(*row));
   }
   if (table.values.empty()) throw std::runtime_error{file + ": there is no value in it"};
   return table;
+}
+
+std::string table_row(MeasuredValue const& row) {
+  std::string gpus;
+  for (int const index : row.physical) gpus += (gpus.empty() ? "" : ",") + std::to_string(index);
+  std::string text = quoted(row.value) + "\t" + std::to_string(row.cu_init) + "\t" + (gpus.empty() ? "-" : gpus);
+  if (row.order) text += "\t" + quoted(*row.order);
+  return text + "\n";
+}
+
+std::string table_gpu(std::size_t index, cuenv::Gpu const& gpu) {
+  return "#   GPU " + std::to_string(index) + ": GPU-" + to_string(*gpu.uuid) + " at " + to_string(gpu.pci) + "\n";
 }
 
 std::string with_uuids_of(std::string const& value, std::vector<cuenv::Gpu> const& from,

@@ -1,5 +1,6 @@
 #include "child_process.hpp"
 #include "commands.hpp"
+#include "generated_lists.hpp"
 #include "machine.hpp"
 #include "output.hpp"
 #include "table.hpp"
@@ -8,7 +9,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <iostream>
+#include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -27,6 +31,8 @@ struct Case {
   std::string expected;
   std::string measured;  // empty: the table does not speak of this machine
   std::string seen;
+  std::optional<std::string> order = {};  // of CUDA_VISIBLE_DEVICES; none: CUDA_DEVICE_ORDER is not set
+  std::string made_up = {};               // of a generated list: what --save writes in place of the value
 };
 
 std::string devices_outcome(int cu_init, std::vector<std::string> const& physical) {
@@ -55,7 +61,7 @@ std::string measured(MeasuredValue const& row, std::string const& value, Machine
   while (!rest_there.empty() || !rest_here.empty()) {
     std::string_view const entry_there = cuenv::detail::take_until(rest_there, ',');
     std::string_view const entry_here = cuenv::detail::take_until(rest_here, ',');
-    if (predicted({entry_there, std::nullopt}, there) != predicted({entry_here, std::nullopt}, here)) return {};
+    if (predicted({entry_there, row.order}, there) != predicted({entry_here, row.order}, here)) return {};
   }
   std::vector<std::string> physical;
   for (int index : row.physical) physical.push_back(std::to_string(index));
@@ -76,8 +82,8 @@ std::vector<Case> cases_for(MeasuredTable const& table, Machine const& machine) 
   std::vector<Case> cases;
   for (MeasuredValue const& row : table.values) {
     std::string const value = with_uuids_of(row.value, table.gpus, machine.gpus);
-    cases.push_back({"CUDA_VISIBLE_DEVICES", value, predicted({value, std::nullopt}, machine),
-                     measured(row, value, there, machine), ""});
+    cases.push_back({"CUDA_VISIBLE_DEVICES", value, predicted({value, row.order}, machine),
+                     measured(row, value, there, machine), "", row.order});
   }
   for (std::string_view order : orders) {
     cases.push_back({"CUDA_DEVICE_ORDER", std::string{order}, predicted({std::nullopt, order}, machine), "", ""});
@@ -87,6 +93,15 @@ std::vector<Case> cases_for(MeasuredTable const& table, Machine const& machine) 
   }
   for (std::string_view text : switches) {
     cases.push_back({"CUDA_DISABLE_PTX_JIT", std::string{text}, cuenv::disable_ptx_jit.effect(text).value, "", ""});
+  }
+  return cases;
+}
+
+std::vector<Case> generated_cases(Machine const& machine, std::size_t count, std::uint64_t seed) {
+  std::vector<Case> cases;
+  for (GeneratedList const& list : generated_lists(machine, count, seed)) {
+    cases.push_back({"CUDA_VISIBLE_DEVICES", list.value, predicted({list.value, list.order}, machine), "", "",
+                     list.order, list.made_up});
   }
   return cases;
 }
@@ -148,8 +163,9 @@ void run_all(std::vector<Case>& cases, Machine const& machine, unsigned jobs) {
     workers.emplace_back([&] {
       for (std::size_t at = next++; at < cases.size(); at = next++) {
         Case& one = cases[at];
-        one.seen =
-            seen(one.variable, probed({{one.variable, one.value}}, one.variable == "CUDA_DISABLE_PTX_JIT"), machine);
+        std::vector<cuenv::Assignment> changes{{one.variable, one.value}};
+        if (one.order) changes.push_back({"CUDA_DEVICE_ORDER", one.order});
+        one.seen = seen(one.variable, probed(changes, one.variable == "CUDA_DISABLE_PTX_JIT"), machine);
       }
     });
   }
@@ -160,6 +176,7 @@ Json difference_json(Case const& one, std::string const& against, std::string co
   Json json;
   json["variable"] = one.variable;
   cuenv::put_text(json, "value", std::string_view{one.value});
+  if (one.order) cuenv::put_text(json, "order", std::string_view{*one.order});
   json["against"] = against;
   json["expected"] = expected;
   json["seen"] = one.seen;
@@ -206,20 +223,89 @@ std::string report_text(Json const& document) {
         labelled("GPU " + gpu["physical"].dump(), text_at(gpu, "name") + ", " + text_at(gpu, "compute_capability") +
                                                       ", " + text_at(gpu, "pci") + (gpu["mig"] == true ? ", MIG" : ""));
   }
-  text += labelled("values", document["values"].dump() + ", a process each; " + document["compared_with_table"].dump() +
-                                 " also compared with the table");
+  text += labelled("values", document["values"].dump() + ", a process each; " +
+                                 (document.contains("seed")
+                                      ? "generated from seed " + document["seed"].dump()
+                                      : document["compared_with_table"].dump() + " also compared with the table"));
   text += labelled("differ", document["differences"].empty() ? "none" : std::to_string(document["differences"].size()));
   for (Json const& difference : document["differences"]) {
-    text += "\n" + text_at(difference, "variable") + "='" + text_at(difference, "value") + "'\n";
+    text += "\n" + text_at(difference, "variable") + "='" + text_at(difference, "value") + "'";
+    if (difference.contains("order")) text += " CUDA_DEVICE_ORDER='" + text_at(difference, "order") + "'";
+    text += "\n";
     text += labelled("expected", text_at(difference, "expected") + " (" + text_at(difference, "against") + ")");
     text += labelled("seen", text_at(difference, "seen"));
   }
   return "cuenv " + text_at(document, "cuenv") + " verify\n" + text;
 }
 
+/// The row that --save writes: what the driver made of a generated list; nothing where it gave no devices by index.
+std::optional<MeasuredValue> measured_row(Case const& one) {
+  MeasuredValue row{one.made_up, 0, {}, one.order};
+  std::string_view text = one.seen;  // "cuInit 0, GPUs 1 0"
+  if (cuenv::detail::take_until(text, ' ') != "cuInit") return std::nullopt;
+  auto const code = cuenv::detail::parse_decimal(cuenv::detail::take_until(text, ','), 9999);
+  if (!code) return std::nullopt;
+  row.cu_init = static_cast<int>(*code);
+  if (cuenv::detail::starts_with(text, " GPUs ")) text.remove_prefix(6);
+  while (!text.empty()) {
+    auto const index = cuenv::detail::parse_decimal(cuenv::detail::take_until(text, ' '), 999);
+    if (!index) return std::nullopt;
+    row.physical.push_back(static_cast<int>(*index));
+  }
+  return row;
+}
+
+/// Returns how many lists were left out, since they had no outcome to write.
+std::size_t save(VerifyOptions const& options, std::vector<Case> const& cases, Machine const& machine,
+                 Json const& document) {
+  bool const simulated = document["simulated"] == true;
+  std::string const command =
+      "cuenv verify --generated " + std::to_string(options.generated) + " --seed " + std::to_string(options.seed);
+  std::string text =
+      std::string{simulated ? "# SIMULATED: no real driver was asked, and nothing here is measured.\n" : ""} +
+      "# Generated values of CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, and what " +
+      (simulated ? "the simulated" : "a real") + " driver made of them: " + command + ".\n# Driver " +
+      machine.driver_version + ", CUDA " + document["cuda"].get<std::string>() + ", " +
+      std::to_string(machine.gpus.size()) + " x " + printable(machine.gpus.front().name) +
+      ", MIG off.\n"
+      "# One fresh process per list. The outcomes are the driver's; the UUIDs are made up, and share as many first\n"
+      "# characters as the machine's own:\n";
+  Machine const made_up = with_made_up_uuids(machine);
+  for (std::size_t gpu = 0; gpu < made_up.gpus.size(); ++gpu) text += table_gpu(gpu, made_up.gpus[gpu]);
+  text +=
+      "# Columns, separated by a tab: the value in quotes (escapes: \\\" \\\\ \\t \\n \\r, and \\xHH for any other "
+      "byte);\n"
+      "# the result of cuInit; the GPUs behind the logical devices, in their order (\"-\": none); CUDA_DEVICE_ORDER "
+      "in\n"
+      "# quotes, where it is set.\n";
+  std::size_t left_out = 0;
+  for (Case const& one : cases) {
+    auto const row = measured_row(one);
+    if (row) text += table_row(*row);
+    left_out += row ? 0U : 1U;
+  }
+  std::ofstream file{options.save, std::ios::binary};
+  file << text;
+  if (!file.flush()) throw std::runtime_error{options.save + ": it cannot be written"};
+  return left_out;
+}
+
+/// Why lists cannot be generated for the machine, or saved; empty where they can.
+std::string no_generated_lists(VerifyOptions const& options, Machine const& machine) {
+  for (cuenv::Gpu const& gpu : machine.gpus) {
+    if (!gpu.uuid) return "the UUID of every GPU must be known for generated lists";
+    if (gpu.mig_enabled) return "MIG must be off for generated lists";
+  }
+  if (!options.save.empty() && !machine.gpus_are_alike()) {
+    return "what unlike GPUs give is not saved: a table says nothing of their speed";
+  }
+  return {};
+}
+
 }  // namespace
 
 int verify(VerifyOptions const& options) {
+  bool const generated = options.generated != 0;
   std::string const file = options.data.empty() ? "the built-in table" : options.data;
   MeasuredTable const table =
       parse_table(options.data.empty() ? std::string{measured_values} : read_file(options.data), file);
@@ -236,10 +322,20 @@ int verify(VerifyOptions const& options) {
     std::cerr << "cuenv: there is no driver to compare with: " << printable(reason) << '\n';
     return problems;
   }
-  std::vector<Case> cases = cases_for(table, machine);
+  if (std::string const reason = no_generated_lists(options, machine); generated && !reason.empty()) {
+    throw std::runtime_error{reason};
+  }
+  std::vector<Case> cases =
+      generated ? generated_cases(machine, options.generated, options.seed) : cases_for(table, machine);
   unsigned const cores = std::thread::hardware_concurrency();
   run_all(cases, machine, options.jobs != 0 ? options.jobs : std::clamp(cores, 1U, 8U));
-  Json const document = report_json(cases, machine, first);
+  Json document = report_json(cases, machine, first);
+  if (generated) document["seed"] = options.seed;
+  if (!options.save.empty()) {
+    std::size_t const left_out = save(options, cases, machine, document);
+    if (left_out > 0)
+      std::cerr << "cuenv: " << options.save << ": " << left_out << " lists without an answer left out\n";
+  }
   std::cout << (options.json ? text_of(document) : report_text(document));
   return document["differences"].empty() ? fine : problems;
 }

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/described_machines.hpp"
 #include "support/generated_text.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/visible_devices_table.hpp"
 
 #include <string>
@@ -33,23 +34,51 @@ std::string shown(Visibility const& visibility) {
 }  // namespace
 
 TEST_CASE("all measured values of CUDA_VISIBLE_DEVICES come out as on the driver", "[visibility]") {
-  auto const table = read_visible_devices_table(CUENV_TEST_DATA "/visible_devices_r580.tsv");
-  REQUIRE(table.size() == 508);
-  cuenv::Machine const machine = two_h200();
-  for (VisibleDevicesCase const& row : table) {
-    INFO(cuenv::detail::printable(row.value));
-    Visibility const visibility = resolve(row.value, machine);
-    std::vector<int> physical;
-    for (auto const& device : visibility.devices) {
-      REQUIRE(device.physical);
-      physical.push_back(device.physical->value);
+  REQUIRE(read_visible_devices_table(CUENV_TEST_DATA "/visible_devices_r580.tsv").size() == 508);
+  for (std::string const& file : visible_devices_tables(CUENV_TEST_DATA)) {
+    cuenv::Machine const machine = read_table_machine(file);
+    auto const table = read_visible_devices_table(file);
+    REQUIRE(!table.empty());
+    for (VisibleDevicesCase const& row : table) {
+      INFO(file + ": " + cuenv::detail::printable(row.value) + " in the order " +
+           row.order.value_or("that is not set"));
+      Visibility const visibility =
+          resolve(row.value, machine, row.order ? std::optional<std::string_view>{*row.order} : std::nullopt);
+      std::vector<int> physical;
+      for (auto const& device : visibility.devices) {
+        REQUIRE(device.physical);
+        physical.push_back(device.physical->value);
+      }
+      CHECK(visibility.known);
+      CHECK_FALSE(visibility.documented_only);
+      CHECK(visibility.cu_init == row.init_result);
+      CHECK(physical == row.physical);
+      if (!visibility.order_is_invalid) CHECK(visibility.error.has_value() == (row.init_result != 0));
     }
-    CHECK(visibility.known);
-    CHECK_FALSE(visibility.documented_only);
-    CHECK(visibility.cu_init == row.init_result);
-    CHECK(physical == row.physical);
-    CHECK(visibility.error.has_value() == (row.init_result != 0));
   }
+}
+
+TEST_CASE("a measured table is read with its GPUs and orders, and a simulated one is refused", "[visibility]") {
+  TemporaryFolder const folder;
+  std::string const text =
+      "# Driver 570.1, CUDA 12.8\n#   GPU 0: GPU-5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5b at 0000:00:06.0\n"
+      "\"0,\\t1\"\t0\t0,1\t\"PCI_BUS_ID\"\n\"0\"\t101\t-\t\"\"\n\"2\"\t100\t-\n";
+  folder.write("visible_devices_x.tsv", text);
+  folder.write("other.tsv", text);
+  std::string const file = (folder.path / "visible_devices_x.tsv").string();
+  CHECK(visible_devices_tables(folder.path.string()) == std::vector<std::string>{file});
+  auto const machine = read_table_machine(file);
+  REQUIRE(machine.gpus.size() == 1);
+  CHECK(machine.driver_branch() == 570);
+  CHECK("GPU-" + to_string(*machine.gpus[0].uuid) == uuid_0);
+  auto const table = read_visible_devices_table(file);
+  REQUIRE(table.size() == 3);
+  CHECK(table[0].value == "0,\t1");
+  CHECK(table[0].order == "PCI_BUS_ID");
+  CHECK(table[1].order == "");
+  CHECK_FALSE(table[2].order);
+  folder.write("visible_devices_y.tsv", "# SIMULATED: nothing\n" + text);
+  CHECK_THROWS(read_table_machine((folder.path / "visible_devices_y.tsv").string()));
 }
 
 TEST_CASE("a dropped entry has its place and its reason", "[visibility]") {

@@ -127,3 +127,19 @@ endif()
 add_test(NAME gpu.real_libraries COMMAND sh ${gpu_dir}/real_libraries.sh
   $<TARGET_FILE:own_code> $<TARGET_FILE:own_code_newer> $<TARGET_FILE:list_targets> ${tool_file})
 set_tests_properties(gpu.real_libraries PROPERTIES LABELS gpu SKIP_RETURN_CODE 77)
+
+# Several GPUs at once: lists, maps, launchers. See several_gpus.sh; README.md says how to run it alone.
+add_executable(session_start gpu/session_start.cpp)
+target_link_libraries(session_start PRIVATE cuenv::cuenv cuenv_warnings)
+if(TARGET cuenv_tool)
+  add_test(NAME gpu.several_gpus COMMAND ${gpu_dir}/several_gpus.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(gpu.several_gpus PROPERTIES LABELS "gpu;launchers" SKIP_RETURN_CODE 77 TIMEOUT 1800
+    ENVIRONMENT CUENV_TEST_GPUS=2)
+  add_test(NAME simulated.several_gpus
+    COMMAND ${gpu_dir}/several_gpus.sh ${PROJECT_BINARY_DIR} ${gpu_binary_dir}/simulated_several_gpus)
+  add_test(NAME simulated.several_gpus_that_differ
+    COMMAND ${gpu_dir}/sees_differences.sh ${PROJECT_BINARY_DIR} ${simulated_root})
+  set_tests_properties(simulated.several_gpus simulated.several_gpus_that_differ PROPERTIES
+    LABELS launchers FIXTURES_REQUIRED simulated_root TIMEOUT 600 ENVIRONMENT_MODIFICATION
+    "LD_LIBRARY_PATH=path_list_prepend:$<TARGET_FILE_DIR:cuenv_simulated_driver>;CUENV_SIMULATED_ROOT=set:${simulated_root};CUENV_TEST_LISTS=set:50")
+endif()

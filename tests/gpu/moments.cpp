@@ -39,6 +39,46 @@ L:
 }
 )";
 
+// Two streams that depend on each other only where they share a connection: `wait` waits until `set` has run, and
+// writes 1; after the given nanoseconds without it, it gives up and writes 2.
+constexpr char const* streams_ptx = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry wait(.param .u64 words, .param .u64 ns)
+{
+  .reg .u64 %t<6>; .reg .u32 %r<3>; .reg .pred %p;
+  ld.param.u64 %t1, [words];
+  ld.param.u64 %t2, [ns];
+  mov.u64 %t3, %globaltimer;
+L:
+  ld.volatile.global.u32 %r1, [%t1];
+  setp.ne.u32 %p, %r1, 0;
+  mov.u32 %r2, 1;
+  @%p bra DONE;
+  mov.u64 %t4, %globaltimer;
+  sub.u64 %t5, %t4, %t3;
+  setp.lt.u64 %p, %t5, %t2;
+  @%p bra L;
+  mov.u32 %r2, 2;
+DONE:
+  st.volatile.global.u32 [%t1+4], %r2;
+  ret;
+}
+.visible .entry nothing()
+{
+  ret;
+}
+.visible .entry set(.param .u64 words)
+{
+  .reg .u64 %t<2>; .reg .u32 %r<2>;
+  ld.param.u64 %t1, [words];
+  mov.u32 %r1, 1;
+  st.volatile.global.u32 [%t1], %r1;
+  ret;
+}
+)";
+
 template <class Function>
 Function driver(char const* name) {
   static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -75,6 +115,19 @@ void reset_context() {
 
 CUresult load_spin(CUmodule* module) {
   return driver<CUresult (*)(CUmodule*, void const*)>("cuModuleLoadData")(module, spin_ptx);
+}
+
+CUfunction function_of(CUmodule module, char const* name) {
+  CUfunction function = nullptr;
+  driver<CUresult (*)(CUfunction*, CUmodule, char const*)>("cuModuleGetFunction")(&function, module, name);
+  return function;
+}
+
+/// One thread of it.
+CUresult launch(CUfunction function, CUstream stream, void** parameters) {
+  return driver<CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                             void**, void**)>("cuLaunchKernel")(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters,
+                                                                nullptr);
 }
 
 std::size_t files_below(std::string const& folder) {
@@ -130,16 +183,52 @@ bool the_other_folder_is_used(std::string const& folder) {
 /// After the launch of a kernel that runs for half a second its stream is already done.
 bool launches_wait(std::string const&) {
   CUmodule module = nullptr;
-  CUfunction spin = nullptr;
   load_spin(&module);
-  driver<CUresult (*)(CUfunction*, CUmodule, char const*)>("cuModuleGetFunction")(&spin, module, "spin");
   unsigned long long nanoseconds = 500000000;
   void* parameters[] = {&nanoseconds};
-  driver<CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                      void**, void**)>("cuLaunchKernel")(spin, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr);
+  launch(function_of(module, "spin"), nullptr, parameters);
   bool const done = driver<CUresult (*)(CUstream)>("cuStreamQuery")(nullptr) == CUDA_SUCCESS;
   driver<CUresult (*)()>("cuCtxSynchronize")();
   return done;
+}
+
+/// A kernel that waits, with another one behind it in its stream, keeps the kernel of a second stream from running. No
+/// clock decides: with connections of their own the second stream ends the wait, whenever it runs, and with one
+/// connection nothing does until the first kernel gives up.
+bool streams_share_a_connection(std::string const&) {
+  CUmodule module = nullptr;
+  driver<CUresult (*)(CUmodule*, void const*)>("cuModuleLoadData")(&module, streams_ptx);
+  CUfunction const wait = function_of(module, "wait");
+  CUfunction const nothing = function_of(module, "nothing");
+  CUfunction const set = function_of(module, "set");
+  CUstream streams[2]{};
+  for (CUstream& stream : streams) {
+    driver<CUresult (*)(CUstream*, unsigned)>("cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING);
+  }
+  CUdeviceptr words = 0;  // the flag, and what the waiting kernel saw
+  driver<CUresult (*)(CUdeviceptr*, std::size_t)>("cuMemAlloc_v2")(&words, 2 * sizeof(unsigned));
+  unsigned seen = 0;
+  // The first round does not wait: it loads the kernels, which must not happen while one of them runs.
+  for (unsigned long long const limit : {0ULL, 4000000000ULL}) {
+    driver<CUresult (*)(CUdeviceptr, unsigned, std::size_t)>("cuMemsetD32_v2")(words, 0, 2);
+    driver<CUresult (*)()>("cuCtxSynchronize")();
+    unsigned long long nanoseconds = limit;
+    void* wait_parameters[] = {&words, &nanoseconds};
+    void* set_parameters[] = {&words};
+    CUresult const launched[] = {launch(wait, streams[0], wait_parameters), launch(nothing, streams[0], nullptr),
+                                 launch(set, streams[1], set_parameters), driver<CUresult (*)()>("cuCtxSynchronize")()};
+    for (CUresult const result : launched) {
+      if (result == CUDA_SUCCESS) continue;
+      std::cout << "a kernel or the wait for it gives " << result << std::endl;
+      std::exit(12);
+    }
+    driver<CUresult (*)(void*, CUdeviceptr, std::size_t)>("cuMemcpyDtoH_v2")(&seen, words + sizeof seen, sizeof seen);
+  }
+  if (seen != 1 && seen != 2) {
+    std::cout << "the waiting kernel wrote " << seen << std::endl;
+    std::exit(12);
+  }
+  return seen == 2;
 }
 
 struct Row {
@@ -152,6 +241,7 @@ struct Row {
 
 constexpr Row rows[] = {
     {"CUDA_VISIBLE_DEVICES", "-1", no_device_is_visible, "yes no no no"},
+    {"CUDA_DEVICE_MAX_CONNECTIONS", "1", streams_share_a_connection, "yes no no no"},
     {"CUDA_MODULE_LOADING", "EAGER", loading_is_eager, "yes no no no"},
     {"CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT", "50", half_of_the_l2_is_set_aside, "yes no no no"},
     {"CUDA_DISABLE_PTX_JIT", "1", ptx_is_refused, "yes no no no"},
@@ -163,7 +253,8 @@ constexpr Row rows[] = {
 };
 constexpr char const* moments[] = {"init", "between", "context", "reset"};
 
-/// One variable at one moment, in this process: exits with 10 for "in force" and 11 for "not".
+/// One variable at one moment, in this process: exits with 10 for "in force", 11 for "not", and any other code where
+/// it could not be told.
 int observe(Row const& row, std::string const& moment, std::string const& folder) {
   setenv("HOME", (folder + "/home").c_str(), 1);
   auto const set = [&](char const* now) {
