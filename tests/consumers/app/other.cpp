@@ -6,9 +6,9 @@ std::string refusal_in_the_other(char const* line);
 
 void const* table_of_the_other() { return &cuenv::visible_devices; }
 
-/// What is wrong with one line of settings, and caught here.
+/// What is wrong with one line of settings; an error that is thrown and caught here.
 std::string refusal_in_the_other(char const* line) try {
-  (void)cuenv::parse_settings(line);
+  cuenv::Session const session{cuenv::parse_settings(line), cuenv::absent_ok};
   return {};
 } catch (cuenv::SettingsError const& error) {
   return error.what();
