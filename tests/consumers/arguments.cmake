@@ -23,3 +23,4 @@ expect("'8.6 9.0' is no argument of it" kernels 8.6 9.0 GPUS 8.0)
 expect("'86' is no compute capability" kernels GPUS 86 DRIVER 535)  # all at once
 expect("DRIVER '535' is no version" kernels GPUS 86 DRIVER 535)
 expect("the check is a C++ program: enable the language" kernels GPUS 9.0 DRIVER 12.2)
+expect("does not run here: set CUENV_GPU_CODE_CHECKER to a program made of" kernels GPUS 9.0 DRIVER 12.2)

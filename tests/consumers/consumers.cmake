@@ -34,8 +34,11 @@ endfunction()
 
 cuenv_consumer_test("an install can be moved" SETUP install COMMAND
   ${consumers_dir}/install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${consumers_build} ${consumers_prefix})
-cuenv_consumer_test("one header of all" SETUP single_header COMMAND
-  ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target cuenv_single_header)
+# With no CUDA headers to be found.
+cuenv_consumer_test("packaging needs no toolkit" COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR}
+  -B ${consumers_build}/packaging -D CUENV_BUILD_TESTS=OFF -D CUENV_BUILD_EXAMPLES=OFF
+  -D CUENV_CUDA_INCLUDE_DIR=${consumers_build}/nowhere)
+set_target_properties(cuenv_single_header PROPERTIES EXCLUDE_FROM_ALL FALSE)
 
 cuenv_consumer_project("find_package" app find_package NEEDS install)
 cuenv_consumer_project("add_subdirectory" app add_subdirectory)
@@ -46,7 +49,7 @@ cuenv_consumer_project("GPU code is checked in the build" gpu_code find_package 
 set(by_hand ${consumers_dir}/by_hand.sh)
 cuenv_consumer_test("pkg-config" NEEDS install COMMAND ${by_hand} pkg_config
   ${CMAKE_CXX_COMPILER} ${consumers_dir}/app ${consumers_build} ${consumers_prefix} ${PROJECT_VERSION})
-cuenv_consumer_test("the one header, in two translation units" NEEDS single_header COMMAND ${by_hand} single_header
+cuenv_consumer_test("the one header, in two translation units" COMMAND ${by_hand} single_header
   ${CMAKE_CXX_COMPILER} ${consumers_dir}/app ${consumers_build} ${PROJECT_BINARY_DIR}/single_header
   ${cuenv_cuda_include_dir})
 cuenv_consumer_test("two hidden libraries of two compilers agree" NEEDS install COMMAND ${by_hand} two_libraries
@@ -58,3 +61,12 @@ cuenv_on_simulated_machine(MACHINE two_h200 TESTS "consumer: two hidden librarie
 
 cuenv_consumer_test("wrong arguments of cuenv_require_gpu_code" COMMAND ${CMAKE_COMMAND}
   -D SOURCE=${consumers_dir}/arguments -D BUILD=${consumers_build}/arguments -P ${consumers_dir}/arguments.cmake)
+
+# cuenv_docs_quote(DOCUMENT FILE FROM): the document shows the file from this text on.
+function(cuenv_docs_quote document file from)
+  cuenv_consumer_test("${document} quotes ${file}" COMMAND ${CMAKE_COMMAND}
+    -D DOCUMENT=${PROJECT_SOURCE_DIR}/docs/${document} -D FILE=${consumers_dir}/${file} -D "FROM=${from}"
+    -P ${consumers_dir}/docs_quote.cmake)
+endfunction()
+cuenv_docs_quote(testing_without_a_gpu.md startup/CMakeLists.txt "add_test(NAME workstation")
+cuenv_docs_quote(testing_without_a_gpu.md startup/fabric_not_ready.txt "driver 580")
