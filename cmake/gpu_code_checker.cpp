@@ -57,7 +57,8 @@ int check(std::string const& path, std::string_view driver, bool partly, std::ve
   for (std::string_view const gpu : gpus) {
     conditions.push_back({cuenv::parse_compute_capability(gpu).value(), cuenv::parse_cuda_version(driver), {}});
   }
-  cuenv::FileReport const report = cuenv::judge_file(path, conditions, true);
+  std::string const name = path.substr(path.find_last_of("/\\") + 1);
+  cuenv::FileReport const report = cuenv::judge_file(path, conditions, true, name);
   std::string text;
   std::string architectures;
   for (std::size_t i = 0; i < conditions.size(); ++i) {

@@ -1,4 +1,5 @@
 # Wrong arguments of cuenv_require_gpu_code, each with the words that configuring fails with.
+file(REMOVE_RECURSE ${BUILD})
 function(expect words)
   execute_process(RESULT_VARIABLE result ERROR_VARIABLE text OUTPUT_QUIET
     COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -D CUENV_CMAKE=${CMAKE_CURRENT_LIST_DIR}/../../cmake
