@@ -1,0 +1,12 @@
+# Fails where DOCUMENT does not show what FILE has from the text FROM on.
+file(READ ${DOCUMENT} document)
+file(READ ${FILE} text)
+string(FIND "${text}" "${FROM}" begin)
+if(begin EQUAL -1)
+  message(FATAL_ERROR "${FILE} does not have '${FROM}'")
+endif()
+string(SUBSTRING "${text}" ${begin} -1 text)
+string(FIND "${document}" "${text}" place)
+if(place EQUAL -1)
+  message(FATAL_ERROR "${DOCUMENT} does not show these lines of ${FILE}:\n${text}")
+endif()
