@@ -56,6 +56,19 @@ struct DropText {
                         "cuInit fails with 101 (invalid device): no GPU is usable", "CUDA_DEVICE_ORDER=PCI_BUS_ID"});
     return findings;
   }
+  if (visibility.order_is_ignored) {
+    findings.push_back(
+        {Severity::warning, "device_order.too_long", "CUDA_DEVICE_ORDER",
+         std::string{variables.order.value_or(std::string_view{})}, longest_device_order,
+         "it is longer than the " + std::to_string(longest_device_order) + " bytes that the driver takes",
+         "as if it were not set: FASTEST_FIRST", "CUDA_DEVICE_ORDER=PCI_BUS_ID"});
+  }
+  if (visibility.list_is_ignored) {
+    add(Severity::warning, "visible_devices.too_long", longest_device_list,
+        "it is longer than the " + std::to_string(longest_device_list) + " bytes that the driver takes",
+        "as if it were not set: every GPU is visible", "use indices, or the beginning of each UUID");
+    return findings;
+  }
   if (!visibility.known) return findings;
   std::string const gpus = detail::plural(machine.gpus.size(), "GPU");
   if (!variables.visible) {
@@ -126,8 +139,11 @@ struct DropText {
       std::uint64_t const number = detail::strtoull_base10(entry).value & 0xffffffffU;
       add(Severity::warning, "visible_devices.partly_read", offset,
           "'" + std::string{entry} + "' is not read as a whole",
-          ids ? "what follows the 36th character of the UUID is ignored" : "it counts as " + std::to_string(number),
-          detail::visible_devices_hint(entry));
+          !ids ? "it counts as " + std::to_string(number)
+          : detail::is_complete_id(entry.substr(4))
+              ? "what follows a complete UUID is ignored"
+              : "dashes count nothing, and what follows the 36th character is ignored",
+          ids ? "write the beginning of a UUID, with its dashes" : detail::visible_devices_hint(entry));
     }
     if (comma == std::string_view::npos) break;
     offset = comma + 1;

@@ -17,8 +17,8 @@
 #include <vector>
 
 // What the driver makes of CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, whatever their text: a pure function. Measured
-// on driver 580.159.04 with two H200, MIG off, one process for each of 508 values; what rests on documents alone (MIG,
-// unlike GPUs) is marked.
+// on driver 580.159.04 with one and two H200, MIG off, a process for each of some 900 values; what rests on documents
+// alone (MIG, unlike GPUs) is marked.
 
 CUENV_NAMESPACE_BEGIN
 
@@ -82,6 +82,9 @@ struct Visibility {
   bool documented_only = false;
   /// CUDA_DEVICE_ORDER is neither PCI_BUS_ID nor FASTEST_FIRST: cuInit gives 101, whatever else is set.
   bool order_is_invalid = false;
+  /// The text is longer than `longest_device_list` or `longest_device_order`: it counts as not set.
+  bool list_is_ignored = false;
+  bool order_is_ignored = false;
   /// The logical devices, in order.
   std::vector<VisibleDevice> devices;
   std::vector<DroppedEntry> dropped;
@@ -142,19 +145,29 @@ struct UuidMatches {
   bool unknown_uuids = false;
 };
 
-[[nodiscard]] inline bool uuid_begins(std::optional<Uuid> const& uuid, std::string_view prefix) noexcept {
-  if (!uuid || prefix.size() > 36) return false;
+/// How many characters of an id count, behind its tag (measured, driver 580).
+inline constexpr std::size_t id_length = 36;
+
+/// How the driver compares an id with a UUID: dashes count nothing, wherever they stand, and a dash alone begins every
+/// UUID; what follows the 32nd digit or the 36th character is ignored (measured, driver 580).
+[[nodiscard]] inline bool uuid_begins(std::optional<Uuid> const& uuid, std::string_view id) noexcept {
+  if (!uuid) return false;
   std::size_t nibble = 0;
-  for (std::size_t i = 0; i < prefix.size(); ++i) {
-    if (i == 8 || i == 13 || i == 18 || i == 23) {
-      if (prefix[i] != '-') return false;
-      continue;
-    }
+  for (char const c : id.substr(0, id_length)) {
+    if (c == '-') continue;
+    if (nibble == 32) return true;
     int const digit = (nibble % 2 == 0 ? uuid->bytes[nibble / 2] >> 4 : uuid->bytes[nibble / 2] & 15);
-    if (hex_digit(prefix[i]) != digit) return false;
+    if (hex_digit(c) != digit) return false;
     ++nibble;
   }
   return true;
+}
+
+/// True for an id with all 32 digits, which can begin one UUID only.
+[[nodiscard]] inline bool is_complete_id(std::string_view id) noexcept {
+  std::size_t digits = 0;
+  for (char const c : id.substr(0, id_length)) digits += c == '-' ? 0 : 1;
+  return digits >= 32;
 }
 
 [[nodiscard]] inline UuidMatches find_uuid(Machine const& machine, bool is_mig, std::string_view id) {
@@ -165,7 +178,7 @@ struct UuidMatches {
   // MIG-GPU-<uuid>/<gi>/<ci>, the form of drivers 450 and 460. With MIG off it selects nothing (measured, driver 580).
   bool const legacy = is_mig && starts_with(id, "GPU-");
   if (legacy) id.remove_prefix(4);
-  std::string_view const prefix = legacy ? id.substr(0, id.find('/')) : id.substr(0, 36);
+  std::string_view const prefix = legacy ? id.substr(0, id.find('/')) : id;
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
     Gpu const& gpu = machine.gpus[i];
     matches.unknown_uuids = matches.unknown_uuids || !gpu.uuid;
@@ -197,13 +210,17 @@ struct UuidMatches {
 /// decides whether it is a list of ids (upper-case GPU- or MIG-, nothing before it) or of indices. It ends, without an
 /// error, at the first entry that is invalid or of the other kind. An index is read like strtoul, base 10, 64 bits
 /// saturating, then cut to 32 bits and taken as signed; what follows the digits is ignored. An id is its tag and 1 to
-/// 36 characters that begin one UUID only, in any case; what follows a complete UUID is ignored. A GPU that is kept
-/// twice makes cuInit fail with 101; when nothing is kept it is 100.
+/// 36 characters that begin one UUID only, in any case and with dashes anywhere; what follows a complete UUID is
+/// ignored. A GPU that is kept twice makes cuInit fail with 101; when nothing is kept it is 100. A text that is too
+/// long is as if it were not set.
 [[nodiscard]] inline Visibility resolve_visibility(VisibilityVariables const& variables, Machine const& machine) {
   Visibility result;
   // Exactly these two words; every other text, the empty one too, ends CUDA (measured, driver 580).
   bool const pci_order = variables.order == "PCI_BUS_ID";
-  result.order_is_invalid = variables.order && !pci_order && *variables.order != "FASTEST_FIRST";
+  result.order_is_ignored = variables.order && variables.order->size() > longest_device_order;
+  result.list_is_ignored = variables.visible && variables.visible->size() > longest_device_list;
+  result.order_is_invalid =
+      variables.order && !result.order_is_ignored && !pci_order && *variables.order != "FASTEST_FIRST";
   if (machine.source == MachineSource::unknown) {
     result.known = false;
     result.reason_unknown = "the GPUs of this machine are not known";
@@ -214,7 +231,7 @@ struct UuidMatches {
     result.cu_init = 101;
     return result;
   }
-  if (!variables.visible) {
+  if (!variables.visible || result.list_is_ignored) {
     result.devices = all;
     result.cu_init = all.empty() ? 100 : 0;
     return result;
@@ -249,7 +266,8 @@ struct UuidMatches {
         invalid = DropReason::bare_tag;
       } else {
         auto const matches = detail::find_uuid(machine, is_mig, id);
-        if (matches.unknown_uuids && !(matches.count == 1 && id.size() >= 36)) {  // a complete UUID is one GPU's alone
+        if (matches.unknown_uuids &&
+            !(matches.count == 1 && detail::is_complete_id(id))) {  // a complete UUID is one GPU's alone
           result.known = false;
           result.reason_unknown = "the kernel driver does not show the UUID of every GPU";
           return result;

@@ -164,6 +164,11 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
 
 }  // namespace detail
 
+/// The most bytes of CUDA_VISIBLE_DEVICES and of CUDA_DEVICE_ORDER that the driver takes; a longer text is as if the
+/// variable were not set (measured by bisection, driver 580).
+inline constexpr std::size_t longest_device_list = 2624;
+inline constexpr std::size_t longest_device_order = 1023;
+
 /// Reads a list strictly: only text that means to the driver what it says. Every problem is added to `problems`, with
 /// its place, up to a hundred; then the result is empty. Blanks around an index are fine, as they are for the driver.
 [[nodiscard]] inline std::optional<VisibleDevices> parse_visible_devices(std::string_view text, Diagnostics& problems) {
@@ -177,6 +182,13 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
     problems.push_back({Severity::error, code, std::string{detail::visible_devices_name}, std::string{text}, offset,
                         std::move(what), std::move(driver), std::string{fix}});
   };
+  if (text.size() > longest_device_list) {
+    refuse("visible_devices.too_long", longest_device_list,
+           "the list has " + std::to_string(text.size()) + " bytes, and the driver takes " +
+               std::to_string(longest_device_list),
+           "it is ignored as a whole: every GPU is visible", "use indices, or the beginning of each UUID");
+    return std::nullopt;
+  }
   if (detail::trim(text).empty()) {
     refuse("visible_devices.empty", 0, "the list is empty", "cuInit gives 100 (no device): no GPU is visible",
            "write -1 for no GPU, or remove the setting for all");

@@ -1,4 +1,6 @@
+#include <cuenv/explain_visibility.hpp>
 #include <cuenv/visibility.hpp>
+#include <cuenv/visible_devices.hpp>
 
 #include "support/catch.hpp"
 #include "support/described_machines.hpp"
@@ -10,8 +12,10 @@
 #include <vector>
 
 using namespace cuenv_tests;
+using cuenv::Diagnostics;
 using cuenv::DropReason;
 using cuenv::Visibility;
+using cuenv::VisibilityVariables;
 
 namespace {
 
@@ -56,6 +60,41 @@ TEST_CASE("all measured values of CUDA_VISIBLE_DEVICES come out as on the driver
       if (!visibility.order_is_invalid) CHECK(visibility.error.has_value() == (row.init_result != 0));
     }
   }
+}
+
+TEST_CASE("an order that is too long counts as not set", "[visibility]") {
+  // Measured on driver 580 by bisection, CUDA_VISIBLE_DEVICES not set.
+  for (std::string const& word : {std::string(1023, 'x'), "PCI_BUS_ID" + std::string(1013, ' ')}) {
+    VisibilityVariables variables;
+    variables.order = word;
+    CHECK(resolve_visibility(variables, two_h200()).cu_init == 101);
+    std::string const longer = word + " ";
+    variables.order = longer;
+    Visibility const ignored = resolve_visibility(variables, two_h200());
+    CHECK(ignored.cu_init == 0);
+    CHECK(ignored.order_is_ignored);
+    CHECK(explain(ignored, variables, two_h200()).front().code == "device_order.too_long");
+  }
+}
+
+TEST_CASE("a list that is too long is explained, and refused as a setting", "[visibility]") {
+  std::string const list = "GPU-" + std::string(3000, '-');
+  VisibilityVariables variables;
+  variables.visible = list;
+  Visibility const ignored = resolve_visibility(variables, two_h200());
+  CHECK(ignored.devices.size() == 2);
+  auto const findings = explain(ignored, variables, two_h200());
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].code == "visible_devices.too_long");
+  Diagnostics problems;
+  CHECK_FALSE(cuenv::parse_visible_devices(list, problems));
+  CHECK(problems.front().code == "visible_devices.too_long");
+  std::string sixty_four;  // as many UUIDs as a machine can have GPUs do fit
+  for (int i = 0; i < 64; ++i) {
+    sixty_four += (i == 0 ? "GPU-" : ",GPU-") + std::to_string(10 + i) + "9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5b";
+  }
+  problems.clear();
+  CHECK(cuenv::parse_visible_devices(sixty_four, problems));
 }
 
 TEST_CASE("a measured table is read with its GPUs and orders, and a simulated one is refused", "[visibility]") {
@@ -258,9 +297,9 @@ TEST_CASE("any bytes give devices of the machine and a consistent answer", "[vis
   }
 }
 
-TEST_CASE("a list of 50000 repeats is void without keeping them", "[visibility]") {
+TEST_CASE("the longest list of repeats is void without keeping them", "[visibility]") {
   std::string text = "1,0";
-  for (int i = 0; i < 50000; ++i) text += i % 2 == 0 ? ",0x" : ",1";
+  for (int i = 0; text.size() + 3 <= cuenv::longest_device_list; ++i) text += i % 2 == 0 ? ",0x" : ",1";
   auto const visibility = cuenv::resolve_visibility({text, std::nullopt}, cuenv_tests::two_h200());
   CHECK(visibility.cu_init == 101);
   CHECK(visibility.devices.empty());

@@ -11,6 +11,14 @@ constexpr int no_device = 100;
 constexpr int invalid_device = 101;
 constexpr std::size_t tag_length = 4;    // "GPU-", "MIG-"
 constexpr std::size_t uuid_length = 36;  // without the tag
+constexpr std::size_t uuid_digits = 32;
+// A longer text is as if the variable were not set.
+constexpr std::size_t longest_list = 2624;
+constexpr std::size_t longest_order = 1023;
+
+std::optional<std::string> no_longer_than(std::size_t most, std::optional<std::string> text) {
+  return text && text->size() > most ? std::nullopt : text;
+}
 
 bool is_id(std::string const& entry) {
   return entry.compare(0, tag_length, "GPU-") == 0 || entry.compare(0, tag_length, "MIG-") == 0;
@@ -23,10 +31,6 @@ bool has_digits(std::string const& entry) {
   return at < entry.size() && std::isdigit(static_cast<unsigned char>(entry[at])) != 0;
 }
 
-bool equal_in_any_case(char a, char b) {
-  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
-
 /// The GPU that a number names; nothing if it names none.
 std::optional<std::size_t> find_by_number(std::string const& entry, std::vector<SimulatedGpu> const& gpus) {
   if (!has_digits(entry)) return std::nullopt;
@@ -35,16 +39,23 @@ std::optional<std::size_t> find_by_number(std::string const& entry, std::vector<
   return static_cast<std::size_t>(index);
 }
 
-/// The GPU whose UUID begins with the characters after the tag; nothing if that is true of none or of several.
+std::string lower_without_dashes(std::string const& text) {
+  std::string digits;
+  for (char const c : text) {
+    if (c != '-') digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return digits;
+}
+
+/// The GPU whose UUID begins with the characters after the tag, dashes left out; nothing if that is true of none or of
+/// several.
 std::optional<std::size_t> find_by_id(std::string const& entry, std::vector<SimulatedGpu> const& gpus) {
-  std::string const wanted = entry.substr(tag_length, uuid_length);
-  if (wanted.empty()) return std::nullopt;
+  if (entry.size() == tag_length) return std::nullopt;
+  std::string const wanted = lower_without_dashes(entry.substr(tag_length, uuid_length)).substr(0, uuid_digits);
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
-    std::string const uuid = gpus[i].uuid.substr(tag_length);
-    if (wanted.size() > uuid.size() || !std::equal(wanted.begin(), wanted.end(), uuid.begin(), equal_in_any_case)) {
-      continue;
-    }
+    std::string const uuid = lower_without_dashes(gpus[i].uuid.substr(tag_length));
+    if (uuid.compare(0, wanted.size(), wanted) != 0) continue;
     if (found) return std::nullopt;
     found = i;
   }
@@ -85,13 +96,13 @@ bool is_on(std::optional<std::string> const& value) { return value && to_number_
 
 VisibleGpus visible_gpus(Machine const& machine, Environment const& environment) {
   auto gpus = gpus_by_pci(machine);
-  auto const order = environment("CUDA_DEVICE_ORDER");
+  auto const order = no_longer_than(longest_order, environment("CUDA_DEVICE_ORDER"));
   if (order && *order != "PCI_BUS_ID" && *order != "FASTEST_FIRST") return {invalid_device, {}};
   if (!order || *order == "FASTEST_FIRST") {
     std::stable_sort(gpus.begin(), gpus.end(), [](auto const& a, auto const& b) { return a.speed < b.speed; });
   }
 
-  auto const value = environment("CUDA_VISIBLE_DEVICES");
+  auto const value = no_longer_than(longest_list, environment("CUDA_VISIBLE_DEVICES"));
   if (!value) return {gpus.empty() ? no_device : 0, gpus};
 
   auto const entries = split_at_commas(*value);
