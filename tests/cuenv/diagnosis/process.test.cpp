@@ -105,6 +105,14 @@ TEST_CASE("a process that is not there, or ends meanwhile", "[process]") {
   CHECK(report.health() == cuenv::Health::unknown);
 }
 
+TEST_CASE("a process that has ended and waits for its parent", "[process]") {
+  DescribedTree tree;
+  tree.file("/proc/77/status", "Name:\tx\nState:\tZ (zombie)\nUid:\t0\t0\t0\t0\n");
+  auto const report = diagnose_process(site_of_process(tree.site(), 77), two_gpus());
+  REQUIRE(report.unknown.size() == 1);
+  CHECK_THAT(report.unknown[0], ContainsSubstring("has ended"));
+}
+
 TEST_CASE("a process of another user says what cannot be read and why", "[process]") {
   DescribedTree tree;
   tree.file("/proc/77/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n")
