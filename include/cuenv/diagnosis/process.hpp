@@ -113,8 +113,8 @@ struct MappedFile {
 }  // namespace detail
 
 /// The site as another process sees it: the environment it was started with, and, where it runs in a container, the
-/// files of the container. What cannot be read stays as it is here; diagnose_process says so. Nothing is thrown when
-/// the process ends meanwhile.
+/// files of the container. An environment that cannot be read is empty; diagnose_process says so. Nothing is thrown
+/// when the process ends meanwhile.
 [[nodiscard]] inline Site site_of_process(Site const& here, long pid) {
   Site site = here;
   site.process = std::to_string(pid);
@@ -174,6 +174,11 @@ struct MappedFile {
   std::string const name{detail::trim(site.read(folder + "/comm", 256).value_or(""))};
   report.add_fact("process", site.process + (name.empty() ? "" : " " + name));
   if (program) report.add_fact("program", *program);
+  if (!site.root.empty()) report.add_fact("its files", "below " + site.root);
+  if (detail::starts_with(detail::status_line(site, "State"), "Z")) {
+    report.unknown.push_back("what the process was: it has ended, and its parent has not taken note yet");
+    return report;
+  }
 
   if (auto const block = detail::read_environment_block(site)) {
     auto const environment = detail::parse_environment_block(*block);

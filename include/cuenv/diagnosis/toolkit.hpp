@@ -151,12 +151,27 @@ struct ToolkitWitness {
   return path.substr(site.root.size());
 }
 
+/// Of a program that needs no libcudart: its runtime may be inside, which is the default of nvcc.
+inline void look_for_static_runtime(std::string const& program, std::optional<CudaVersion> driver, RungReport& report) {
+  auto const targets = code_targets(program);
+  if (!targets || to_string(*targets).empty()) return;
+  std::string const inside = "it has GPU code and needs no libcudart, so that its runtime is inside, if it has one";
+  constexpr MinorCompatibility newest = minor_compatibilities[std::size(minor_compatibilities) - 1];
+  if (driver && driver->major_number >= newest.major_number) {  // then its version does not matter
+    report.add_fact("runtime of " + program, inside + ": version unknown, at most " +
+                                                 std::to_string(newest.major_number) + ".x, which the driver serves");
+  } else {
+    report.unknown.push_back("the version of the CUDA runtime of " + program + ": " + inside);
+  }
+}
+
 /// The runtimes that a program would load, and those that it would not find.
 inline void look_at_program(Site const& site, std::string const& program, std::optional<CudaVersion> driver,
                             RungReport& report) {
   auto const section = read_dynamic_section(program);
-  if (!section) {
-    report.unknown.push_back("the libraries of " + program + ", which is no 64-bit ELF file that can be read");
+  if (!section) {  // a script, or GPU code in a file of its own, has no libraries
+    if (!read_small_file(program, 1))
+      report.unknown.push_back("the libraries of " + program + ", which cannot be read");
     return;
   }
   auto const place = place_on_site(site, program);
@@ -184,17 +199,8 @@ inline void look_at_program(Site const& site, std::string const& program, std::o
       report.findings.push_back(std::move(*finding));
     }
   }
-  if (has_runtime) return;
-  auto const targets = code_targets(program);
-  if (!targets || to_string(*targets).empty()) return;
-  std::string const inside = "it has GPU code and needs no libcudart, so that its runtime is inside, if it has one";
-  constexpr MinorCompatibility newest = minor_compatibilities[std::size(minor_compatibilities) - 1];
-  if (driver && driver->major_number >= newest.major_number) {  // then its version does not matter
-    report.add_fact("runtime of " + program, inside + ": version unknown, at most " +
-                                                 std::to_string(newest.major_number) + ".x, which the driver serves");
-  } else {
-    report.unknown.push_back("the version of the CUDA runtime of " + program + ": " + inside);
-  }
+  // Whoever calls a runtime needs libc too: what needs nothing is an object file, or GPU code alone.
+  if (!has_runtime && !section->needed.empty()) look_for_static_runtime(program, driver, report);
 }
 
 /// The toolkit that would build, against the GPUs.
@@ -261,15 +267,26 @@ inline void compare_toolkit_and_gpus(std::vector<ToolkitWitness> const& witnesse
          "builds may take the compiler from one and libraries from the other", "make them name the same toolkit"});
   }
   detail::compare_toolkit_and_gpus(witnesses, machine, report);
-  for (std::string const& library : mapped_libraries(site)) {
+  std::vector<std::string> const mapped = mapped_libraries(site);
+  bool has_runtime = false;
+  for (std::string const& library : mapped) {
     auto const runtime = describe_runtime(site, library);
     if (!runtime) continue;
+    has_runtime = true;
     report.add_fact("runtime loaded", library + " (" + version_text(*runtime) + ")");
     if (auto finding = check_driver_for(*runtime, driver, "toolkit.driver_too_old")) {
       report.findings.push_back(std::move(*finding));
     }
   }
-  for (std::string const& program : programs) detail::look_at_program(site, program, driver, report);
+  if (!has_runtime && !mapped.empty()) {
+    detail::look_for_static_runtime(site.path_of(mapped.front()), driver, report);
+  }
+  for (std::string const& program : programs) {
+    // What is in the process has found its libraries already, maybe not by the loader's rules alone.
+    auto const place = detail::place_on_site(site, program);
+    bool const is_mapped = place && std::find(mapped.begin(), mapped.end(), *place) != mapped.end();
+    if (!is_mapped) detail::look_at_program(site, program, driver, report);
+  }
 #endif
   return report;
 }

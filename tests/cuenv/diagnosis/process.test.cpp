@@ -19,6 +19,8 @@ using cuenv_tests::provokes;
 using cuenv_tests::shared_object;
 using cuenv_tests::spares;
 
+using namespace std::string_literals;
+
 namespace {
 
 std::string fact(cuenv::RungReport const& report, std::string const& name) {
@@ -45,7 +47,7 @@ void describe(DescribedTree& tree, std::string const& folder) {
   tree.file(folder + "/status", "Name:\ttrain\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t77\n")
       .file(folder + "/comm", "train\n")
       .link(folder + "/exe", "/app/train")
-      .file(folder + "/environ", std::string{"CUDA_VISIBLE_DEVICES=1\0HOME=/root\0CUDA_VISIBLE_DEVICES=0\0", 59})
+      .file(folder + "/environ", "CUDA_VISIBLE_DEVICES=1\0HOME=/root\0CUDA_VISIBLE_DEVICES=0\0"s)
       .file(folder + "/maps",
             "55d000000000-55d000001000 r--p 00000000 fe:01 11                         /app/train\n"
             "55d000001000-55d000002000 r-xp 00001000 fe:01 11                         /app/train\n"
@@ -105,6 +107,14 @@ TEST_CASE("a process that is not there, or ends meanwhile", "[process]") {
   CHECK(report.health() == cuenv::Health::unknown);
 }
 
+TEST_CASE("a process that has ended and waits for its parent", "[process]") {
+  DescribedTree tree;
+  tree.file("/proc/77/status", "Name:\tx\nState:\tZ (zombie)\nUid:\t0\t0\t0\t0\n");
+  auto const report = diagnose_process(site_of_process(tree.site(), 77), two_gpus());
+  REQUIRE(report.unknown.size() == 1);
+  CHECK_THAT(report.unknown[0], ContainsSubstring("has ended"));
+}
+
 TEST_CASE("a process of another user says what cannot be read and why", "[process]") {
   DescribedTree tree;
   tree.file("/proc/77/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n")
@@ -124,6 +134,9 @@ TEST_CASE("a library that was replaced under a running process", "[process]") {
   auto const report = diagnose_process(site_of_process(tree.site(), 77), two_gpus());
   REQUIRE(provokes(report, "process.file_replaced"));
   CHECK(report.findings[0].subject == "/usr/lib/libcuda.so.570.1");
+  tree.file("/proc/77/maps", "7f0-7f1 r-xp 0 fe:01 1 /app/train (deleted)\n");  // the new file is another
+  CHECK(mapped_libraries(site_of_process(tree.site(), 77)).empty());
+  CHECK(provokes(diagnose_process(site_of_process(tree.site(), 77), two_gpus()), "process.file_replaced"));
   tree.file("/proc/77/maps", "7f0-7f1 r-xp 0 fe:01 1 /usr/lib/libz.so.1 (deleted)\n");
   CHECK(spares(diagnose_process(site_of_process(tree.site(), 77), two_gpus()), "process.file_replaced"));
 }
@@ -131,7 +144,7 @@ TEST_CASE("a library that was replaced under a running process", "[process]") {
 TEST_CASE("an environment that the program has written over", "[process]") {
   DescribedTree tree;
   describe(tree, "/proc/77");
-  tree.file("/proc/77/environ", std::string{"worker 3\0CUDA_VISIBLE_DEVICES=7\0", 32});
+  tree.file("/proc/77/environ", "worker 3\0CUDA_VISIBLE_DEVICES=7\0"s);
   auto const report = diagnose_process(site_of_process(tree.site(), 77), two_gpus());
   REQUIRE(report.unknown.size() == 1);
   CHECK_THAT(report.unknown[0], ContainsSubstring("has written over it"));
@@ -143,7 +156,7 @@ TEST_CASE("a process in a container is seen with its own files", "[process]") {
   tree.link("/proc/self/ns/mnt", "mnt:[1]")
       .link("/proc/77/ns/mnt", "mnt:[2]")
       .file("/proc/77/status", "Name:\ttrain\nUid:\t0\t0\t0\t0\nNSpid:\t77\t5\n")
-      .file("/proc/77/environ", std::string{"A=1\0", 4})
+      .file("/proc/77/environ", "A=1\0"s)
       .file("/proc/77/root/proc/5/maps", "7f0-7f1 r-xp 0 fe:01 1 /app/inside\n")
       .file("/proc/77/root/app/inside", shared_object({}));
   cuenv::Site const site = site_of_process(tree.site(), 77);

@@ -142,8 +142,8 @@ TEST_CASE("what cannot be known of a program is said", "[toolkit]") {
   };
   CHECK_THAT(unknown(tree.root() + "/app/static"), ContainsSubstring("its runtime is inside"));
   CHECK(unknown(tree.root() + "/app/plain").empty());
-  CHECK_THAT(unknown(tree.root() + "/app/script"), ContainsSubstring("no 64-bit ELF file"));
-  CHECK_THAT(unknown(tree.root() + "/absent"), ContainsSubstring("no 64-bit ELF file"));
+  CHECK(unknown(tree.root() + "/app/script").empty());
+  CHECK_THAT(unknown(tree.root() + "/absent"), ContainsSubstring("cannot be read"));
   CHECK_THAT(unknown("/proc/self/exe"), ContainsSubstring("does not lie below"));
   // A driver of the newest major version serves every runtime that could be inside.
   auto const newest = diagnose_toolkit(tree.site(), {tree.root() + "/app/static"}, CudaVersion{13, 0});
@@ -161,6 +161,23 @@ TEST_CASE("the runtimes that a process has loaded", "[toolkit]") {
   CHECK(fact(report, "runtime loaded") == "/sp/nvidia/cuda_runtime/lib/libcudart.so.12 (12.8)");
   CHECK(provokes(report, "toolkit.driver_too_old"));
   CHECK(spares(diagnose_toolkit(tree.site(), {}, CudaVersion{12, 0}), "toolkit.driver_too_old"));
+}
+
+TEST_CASE("a running process has found its libraries already", "[toolkit]") {
+  DescribedTree tree;
+  std::string const code = image_builder::container(image_builder::cubin_entry(90));
+  tree.file("/app/run", shared_object({{"libc.so.6"}, "", "", "", 62, {{".nv_fatbin", code}}}))
+      .file("/app/plugin.so", shared_object({{"libcudart.so.12"}}))
+      .file("/odd/libcudart.so.12", shared_object({}));
+  std::string const lines = "7f0-7f1 r-xp 0 fe:01 1 /app/run\n7f2-7f3 r-xp 0 fe:01 2 /app/plugin.so\n";
+  std::string const plugin = tree.root() + "/app/plugin.so";
+  CHECK(provokes(diagnose_toolkit(tree.site(), {plugin}, CudaVersion{12, 4}), "toolkit.runtime_not_found"));
+  tree.file("/proc/self/maps", lines + "7f4-7f5 r-xp 0 fe:01 3 /odd/libcudart.so.12\n");
+  auto const report = diagnose_toolkit(tree.site(), {plugin}, CudaVersion{12, 4});
+  CHECK(spares(report, "toolkit.runtime_not_found"));
+  CHECK(report.unknown.empty());
+  tree.file("/proc/self/maps", lines);  // a runtime within the program, then
+  CHECK(diagnose_toolkit(tree.site(), {plugin}, CudaVersion{12, 4}).unknown.size() == 1);
 }
 
 TEST_CASE("a toolkit and the age of the GPUs", "[toolkit]") {
