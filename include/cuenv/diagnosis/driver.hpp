@@ -154,13 +154,6 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
                            "), for forward compatibility, and the kernel module is " +
                            (module.version.empty() ? "unknown" : module.version);
   found.report.add_fact("forward compatibility", folder_of(path));
-  for (Gpu const& gpu : machine.gpus) {
-    if (gpu.name.find("GeForce") == std::string::npos && gpu.name.find("TITAN") == std::string::npos) continue;
-    find(Severity::error, "driver.compat_gpu",
-         "libcuda.so.1 is " + path + ", for forward compatibility, which " + gpu.name + " does not support",
-         "cuInit answers 804 (COMPAT_NOT_SUPPORTED_ON_DEVICE) (documented, not measured)");
-    return;
-  }
   if (version.empty() || module.version.empty()) return;
   int const branch = branch_of(module.version);
   if (branch_of(version) < branch) {
@@ -169,6 +162,13 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
     return;
   }
   if (branch_of(version) == branch) return;
+  for (Gpu const& gpu : machine.gpus) {
+    if (gpu.name.find("GeForce") == std::string::npos && gpu.name.find("TITAN") == std::string::npos) continue;
+    find(Severity::error, "driver.compat_gpu",
+         "libcuda.so.1 is " + path + ", for forward compatibility, which " + gpu.name + " does not support",
+         "cuInit answers 804 (COMPAT_NOT_SUPPORTED_ON_DEVICE) (documented, not measured)");
+    return;
+  }
   std::vector<int> served = read_compat_branches(site.root + found.library);
   for (CompatPackage const& package : compat_packages) {
     if (served.empty() && package.branch == branch_of(version))
