@@ -330,7 +330,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
              : "reboot; or stop what uses the GPUs, then: rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && "
                "modprobe nvidia"});
   }
-  auto const nvml = find_library(site, "libnvidia-ml.so.1");
+  // A simulated driver describes another machine than the one whose NVML would be found.
+  auto const nvml = driver.simulated_root.empty() ? find_library(site, "libnvidia-ml.so.1") : std::nullopt;
   std::string const nvml_version = nvml ? detail::version_of_library(site.real_path(*nvml)) : "";
   if (!mismatch && !nvml_version.empty() && !module.version.empty() && nvml_version != module.version) {
     report.findings.push_back({Severity::warning, "driver.nvml_version", site.real_path(*nvml), nvml_version,

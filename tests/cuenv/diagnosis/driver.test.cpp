@@ -6,6 +6,7 @@
 #include "support/described_tree.hpp"
 #include "support/image_builder.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -91,11 +92,17 @@ TEST_CASE("a driver that is loaded answers for itself", "[diagnosis]") {
   cuenv::Site site;
   site.system = described.system;
   site.root = described.root();
+  site.hardware_root = described.root();
   auto const found = diagnose_driver(site, two_h200());
   CHECK(found.report.findings.empty());
   CHECK(found.cuda == CudaVersion{13, 0});
   CHECK(fact(found.report, "CUDA") == "13.0");
   CHECK(found.jit_compiler == std::nullopt);  // it was not found by the search
+  TemporaryFolder other;                      // a machine with a driver of its own
+  other.write("usr/lib/libnvidia-ml.so.535.183.01", "");
+  std::filesystem::create_symlink("libnvidia-ml.so.535.183.01", other.path / "usr/lib/libnvidia-ml.so.1");
+  site.root = other.path.string();
+  CHECK(spares(diagnose_driver(site, two_h200()).report, "driver.nvml_version"));
 }
 
 TEST_CASE("a kernel module that is not loaded", "[diagnosis]") {
