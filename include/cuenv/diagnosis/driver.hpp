@@ -347,8 +347,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
                                "remove the Linux driver's packages, such as: apt-get remove 'libnvidia-compute-*'"});
   }
   // In WSL the compiler is in a folder that only the library knows. A library that was found in another way than by the
-  // loader's search says nothing of that search.
-  if (!wsl && searched && site.real_path(*searched) == found.library) {
+  // loader's search says nothing of that search, and a simulated one compiles nothing.
+  if (!wsl && driver.simulated_root.empty() && searched && site.real_path(*searched) == found.library) {
     constexpr std::string_view compiler = "libnvidia-ptxjitcompiler.so.1";
     found.jit_compiler = find_library(site, compiler).has_value() ||
                          site.exists(detail::folder_of(found.library) + "/" + std::string{compiler});
