@@ -77,16 +77,6 @@ namespace detail {
   return number ? static_cast<int>(*number) : 0;
 }
 
-/// Compares versions number by number: less than, equal to or more than 0.
-[[nodiscard]] inline int compare_versions(std::string_view a, std::string_view b) noexcept {
-  while (!a.empty() || !b.empty()) {
-    auto const x = parse_decimal(take_until(a, '.')).value_or(0);
-    auto const y = parse_decimal(take_until(b, '.')).value_or(0);
-    if (x != y) return x < y ? -1 : 1;
-  }
-  return 0;
-}
-
 /// The newest CUDA that a branch serves, by the table of releases.
 [[nodiscard]] inline std::optional<CudaVersion> cuda_of_branch(int branch) noexcept {
   std::optional<CudaVersion> cuda;
@@ -164,6 +154,14 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
                            "), for forward compatibility, and the kernel module is " +
                            (module.version.empty() ? "unknown" : module.version);
   found.report.add_fact("forward compatibility", folder_of(path));
+  if (version.empty() || module.version.empty()) return;
+  int const branch = branch_of(module.version);
+  if (branch_of(version) < branch) {
+    find(Severity::error, "driver.compat_older", pair + ", of a newer branch",
+         "cuInit answers 803 (SYSTEM_DRIVER_MISMATCH) (documented, not measured)");
+    return;
+  }
+  if (branch_of(version) == branch) return;
   for (Gpu const& gpu : machine.gpus) {
     if (gpu.name.find("GeForce") == std::string::npos && gpu.name.find("TITAN") == std::string::npos) continue;
     find(Severity::error, "driver.compat_gpu",
@@ -171,14 +169,6 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
          "cuInit answers 804 (COMPAT_NOT_SUPPORTED_ON_DEVICE) (documented, not measured)");
     return;
   }
-  if (version.empty() || module.version.empty()) return;
-  if (compare_versions(version, module.version) < 0) {
-    find(Severity::error, "driver.compat_older", pair + ", which is newer",
-         "cuInit answers 803 (SYSTEM_DRIVER_MISMATCH) (documented, not measured)");
-    return;
-  }
-  int const branch = branch_of(module.version);
-  if (branch_of(version) == branch) return;
   std::vector<int> served = read_compat_branches(site.root + found.library);
   for (CompatPackage const& package : compat_packages) {
     if (served.empty() && package.branch == branch_of(version))
@@ -195,10 +185,10 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
 }
 
 /// Finds that the kernel module is of the kind that cannot drive a GPU of this machine.
-inline void check_module_kind(Site const& site, KernelModule const& module, Machine const& machine,
-                              RungReport& report) {
-  if (!module.open || !container_of(site).empty()) return;
-  for (PciGpu const& gpu : read_pci_gpus(site).value_or(std::vector<PciGpu>{})) {
+inline void check_module_kind(std::optional<std::vector<PciGpu>> const& bus, bool in_container,
+                              KernelModule const& module, Machine const& machine, RungReport& report) {
+  if (!module.open || !bus || in_container) return;
+  for (PciGpu const& gpu : *bus) {
     auto const cc = capability_of_pci_device(gpu.device_id);
     bool works = !cc || !(gpu.driver.empty() || gpu.driver == "nvidia");
     for (Gpu const& usable : machine.gpus) works = works || usable.pci == gpu.address;
@@ -248,7 +238,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
          "the CUDA runtime answers 35 (INSUFFICIENT_DRIVER) (documented, not measured)", std::move(fix)});
   };
   if (auto const path = find_library(site, "libcuda.so.1")) {
-    find("driver.cannot_load", *path, "the driver library is there and cannot be loaded",
+    find("driver.cannot_load", *path,
+         "the driver library is there and cannot be loaded" + (loader_words.empty() ? "" : ": " + loader_words),
          "install the driver again, complete and for this processor");
   } else if (auto const plain = find_library(site, "libcuda.so")) {
     find("driver.unversioned_only", *plain, "only libcuda.so is there: a driver is opened by the name libcuda.so.1",
@@ -282,13 +273,14 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   report.rung = Rung::driver;
   bool const wsl = is_wsl(site);
   bool const in_container = !container_of(site).empty();
+  auto const bus = detail::read_pci_gpus(site);
 
   detail::KernelModule module = detail::read_kernel_module(site);
   if (module.version.empty() && !machine.gpus.empty()) module.version = machine.driver_version;
   if (!module.version.empty()) {
     std::string const kind = !module.open ? "" : *module.open ? ", open" : ", proprietary";
     report.add_fact("kernel module", module.version + kind);
-  } else if (machine.gpus.empty() && !wsl && !is_tegra(site)) {
+  } else if (machine.gpus.empty() && !wsl && !is_tegra(site) && !(bus && bus->empty())) {
 #ifdef _WIN32
     report.unknown.push_back("the kernel driver: this was written for Linux");
 #else
@@ -305,7 +297,7 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   std::string const path = driver.loaded ? driver.path : driver.error.empty() ? searched.value_or("") : "";
   if (path.empty() && !driver.loaded) {
     detail::explain_missing_library(site, driver.error, module, report);
-    detail::check_module_kind(site, module, machine, report);
+    detail::check_module_kind(bus, in_container, module, machine, report);
     return found;
   }
   // A relative folder on the loader's path gives a relative name.
@@ -338,7 +330,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
              : "reboot; or stop what uses the GPUs, then: rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && "
                "modprobe nvidia"});
   }
-  auto const nvml = find_library(site, "libnvidia-ml.so.1");
+  // A simulated driver describes another machine than the one whose NVML would be found.
+  auto const nvml = driver.simulated_root.empty() ? find_library(site, "libnvidia-ml.so.1") : std::nullopt;
   std::string const nvml_version = nvml ? detail::version_of_library(site.real_path(*nvml)) : "";
   if (!mismatch && !nvml_version.empty() && !module.version.empty() && nvml_version != module.version) {
     report.findings.push_back({Severity::warning, "driver.nvml_version", site.real_path(*nvml), nvml_version,
@@ -354,14 +347,14 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
                                "remove the Linux driver's packages, such as: apt-get remove 'libnvidia-compute-*'"});
   }
   // In WSL the compiler is in a folder that only the library knows. A library that was found in another way than by the
-  // loader's search says nothing of that search.
-  if (!wsl && searched && site.real_path(*searched) == found.library) {
+  // loader's search says nothing of that search, and a simulated one compiles nothing.
+  if (!wsl && driver.simulated_root.empty() && searched && site.real_path(*searched) == found.library) {
     constexpr std::string_view compiler = "libnvidia-ptxjitcompiler.so.1";
     found.jit_compiler = find_library(site, compiler).has_value() ||
                          site.exists(detail::folder_of(found.library) + "/" + std::string{compiler});
     report.add_fact("PTX compiler", *found.jit_compiler ? "found" : "not found");
   }
-  detail::check_module_kind(site, module, machine, report);
+  detail::check_module_kind(bus, in_container, module, machine, report);
   detail::check_fabric_manager(site, report);
   return found;
 }

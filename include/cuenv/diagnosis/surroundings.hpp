@@ -146,6 +146,7 @@ inline void look_at_container(SurroundingsReporter const& reporter) {
   }
 
   DriverLibrary const driver = site.system.open_driver(DriverOpen::load);
+  if (!driver.simulated_root.empty()) return;  // it comes without an NVML
   bool const has_driver = driver.loaded || (driver.error.empty() && find_library(site, "libcuda.so.1"));
   NvmlLibrary const nvml = site.system.open_nvml();
   bool const has_nvml = nvml.loaded || (nvml.error.empty() && find_library(site, "libnvidia-ml.so.1"));

@@ -6,6 +6,7 @@
 #include "support/described_tree.hpp"
 #include "support/image_builder.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -91,11 +92,17 @@ TEST_CASE("a driver that is loaded answers for itself", "[diagnosis]") {
   cuenv::Site site;
   site.system = described.system;
   site.root = described.root();
+  site.hardware_root = described.root();
   auto const found = diagnose_driver(site, two_h200());
   CHECK(found.report.findings.empty());
   CHECK(found.cuda == CudaVersion{13, 0});
   CHECK(fact(found.report, "CUDA") == "13.0");
   CHECK(found.jit_compiler == std::nullopt);  // it was not found by the search
+  TemporaryFolder other;                      // a machine with a driver of its own
+  other.write("usr/lib/libnvidia-ml.so.535.183.01", "");
+  std::filesystem::create_symlink("libnvidia-ml.so.535.183.01", other.path / "usr/lib/libnvidia-ml.so.1");
+  site.root = other.path.string();
+  CHECK(spares(diagnose_driver(site, two_h200()).report, "driver.nvml_version"));
 }
 
 TEST_CASE("a kernel module that is not loaded", "[diagnosis]") {
@@ -105,6 +112,9 @@ TEST_CASE("a kernel module that is not loaded", "[diagnosis]") {
   CHECK(provokes(report, "driver.not_loaded"));
   CHECK(report.health() == Health::broken);
   CHECK(spares(diagnose_driver(tree.site(), two_h200()).report, "driver.not_loaded"));  // a sandbox without that file
+  DescribedTree no_gpu;                                                                 // that is what is wrong there
+  no_gpu.file("/sys/bus/pci/devices/0000:00:02.0/vendor", "0x8086\n");
+  CHECK(spares(diagnose_driver(no_gpu.site(), {}).report, "driver.not_loaded"));
   tree.file("/sys/module/nvidia/version", "580.159.04\n");
   auto const by_sys = diagnose_driver(tree.site(), {}).report;
   CHECK(spares(by_sys, "driver.not_loaded"));
@@ -149,7 +159,7 @@ TEST_CASE("a library that the loader refuses", "[diagnosis]") {
   };
   auto const report = diagnose_driver(site, two_h200()).report;
   CHECK(provokes(report, "driver.cannot_load"));
-  CHECK(finding(report, "driver.cannot_load").value == "libcuda.so.1: file too short");
+  CHECK_THAT(finding(report, "driver.cannot_load").what, ContainsSubstring("file too short"));
 }
 
 TEST_CASE("the toolkit's stub by its path", "[diagnosis]") {
@@ -223,6 +233,7 @@ TEST_CASE("a forward-compatibility library and the kernel module", "[diagnosis]"
   CHECK(finding(older, "driver.compat_older").fix == "remove /usr/local/cuda/compat/ from LD_LIBRARY_PATH");
   CHECK(provokes(with_compat("550.90.07", "570.86.10", two_h200()), "driver.compat_branch"));
   CHECK(with_compat("570.86.10", "570.86.15", two_h200()).findings.empty());
+  CHECK(with_compat("570.86.15", "570.86.10", two_h200()).findings.empty());  // what the driver does is not known
 }
 
 TEST_CASE("what a compat library says of itself counts before the table", "[diagnosis]") {
@@ -292,8 +303,7 @@ TEST_CASE("without the compiler for PTX", "[diagnosis]") {
   CHECK(diagnose_driver(tree.site(), two_h200()).jit_compiler == false);
 }
 
-TEST_CASE("versions are read from the names of files and compared as numbers", "[diagnosis]") {
-  using cuenv::detail::compare_versions;
+TEST_CASE("versions are read from the names of files", "[diagnosis]") {
   using cuenv::detail::version_of_library;
   CHECK(version_of_library("/usr/lib/libcuda.so.580.159.04") == "580.159.04");
   for (char const* other : {"/usr/lib/libcuda.so.1", "/usr/lib/libcuda.so.1.1", "/usr/lib/libcuda.so", "libcuda.so.",
@@ -301,10 +311,6 @@ TEST_CASE("versions are read from the names of files and compared as numbers", "
     CAPTURE(other);
     CHECK(version_of_library(other).empty());
   }
-  CHECK(compare_versions("570.86.10", "570.86.9") > 0);
-  CHECK(compare_versions("570.86", "570.86.1") < 0);
-  CHECK(compare_versions("580.159.04", "580.159.04") == 0);
-  CHECK(compare_versions("", "") == 0);
   CHECK(cuenv::detail::cuda_of_branch(535) == CudaVersion{12, 2});
   CHECK(cuenv::detail::cuda_of_branch(450) == CudaVersion{11, 0});
   CHECK(cuenv::detail::cuda_of_branch(99999) == CudaVersion{13, 4});

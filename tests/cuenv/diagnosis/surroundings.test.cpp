@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/described_machines.hpp"
+#include "support/described_system.hpp"
 #include "support/described_tree.hpp"
 
 #include <sys/stat.h>
@@ -146,6 +147,16 @@ TEST_CASE("a container without the library for CUDA, or without NVML", "[diagnos
   CHECK(provokes(second, "surroundings.no_utility"));
   CHECK(spares(second, "surroundings.no_compute"));
   CHECK(second.health() == Health::doubtful);
+}
+
+TEST_CASE("a simulated driver in a container comes without NVML", "[diagnosis]") {
+  DescribedTree tree;
+  healthy(tree);
+  tree.file("/.dockerenv");
+  DescribedSystem const described;
+  cuenv::Site site = tree.site();
+  site.system.open_driver = described.system.open_driver;
+  CHECK(spares(diagnose_surroundings(site, machine_of_proc()), "surroundings.no_utility"));
 }
 
 TEST_CASE("WSL 1, and WSL 2 without a GPU", "[diagnosis]") {
