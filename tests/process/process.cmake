@@ -99,29 +99,3 @@ if(CUENV_CUDA_STUB)
   set_tests_properties("process: the toolkit's stub is explained" PROPERTIES LABELS process
     ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=path_list_prepend:${stub_folder};${process_environment}")
 endif()
-
-# Mistakes that the compiler finds. cuenv_must_not_compile(CASE "sentence" REASON).
-function(cuenv_must_not_compile case sentence reason)
-  set(standard ${CMAKE_CXX_STANDARD})
-  if(NOT standard)
-    set(standard 17)
-  endif()
-  add_test(NAME "compiler: ${sentence}" COMMAND ${CMAKE_COMMAND}
-    -D COMPILER=${CMAKE_CXX_COMPILER} -D STANDARD=${standard} -D CASE=${case}
-    -D "INCLUDES=${PROJECT_SOURCE_DIR}/include;${cuenv_cuda_include_dir}"
-    -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cpp -D "EXPECTED=${reason}"
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cmake)
-endfunction()
-cuenv_must_not_compile(0 "the correct program compiles" "")
-cuenv_must_not_compile(1 "a logical index is no physical one"
-  "conversion from 'const cuenv::[^\n]*LogicalIndex'")
-cuenv_must_not_compile(2 "the two kinds of index cannot be compared" "no match for 'operator=='|invalid operands")
-cuenv_must_not_compile(3 "the two kinds of index cannot be mixed in a list" "no matching (member )?function|cannot convert")
-cuenv_must_not_compile(4 "a number is no index" "conversion from 'int'")
-cuenv_must_not_compile(5 "an image is checked on a logical device" "no matching (member )?function|cannot convert")
-cuenv_must_not_compile(6 "a session cannot be copied" "deleted")
-cuenv_must_not_compile(7 "a session cannot be moved" "deleted")
-cuenv_must_not_compile(8 "a session cannot be assigned" "deleted")
-cuenv_must_not_compile(9 "a value must be of its variable's type" "cannot convert|no viable conversion|no matching")
-cuenv_must_not_compile(10 "a number of bytes says its unit" "cannot convert|no viable conversion|no matching|could not")
-cuenv_must_not_compile(11 "a switch is no precedence" "cannot convert|no viable conversion|no matching")
