@@ -9,6 +9,7 @@ add_custom_command(OUTPUT ${process_root}/machine.txt
   COMMAND cuenv_simulated_root ${process_machine} ${process_root}
   DEPENDS cuenv_simulated_root ${process_machine} VERBATIM)
 add_custom_target(cuenv_process_root ALL DEPENDS ${process_root}/machine.txt)
+add_dependencies(cuenv_quick_tests cuenv_process_root cuenv_simulated_driver cuenv_simulated_nvml)
 
 # No value of the surrounding environment gets in.
 set(process_environment)
@@ -22,6 +23,7 @@ function(cuenv_process_program name)
   add_executable(process_${name} ${ARGN})
   target_include_directories(process_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(process_${name} PRIVATE cuenv::cuenv cuenv_warnings)
+  add_dependencies(cuenv_quick_tests process_${name})
 endfunction()
 
 # cuenv_process_test("sentence" COMMAND...): on the simulated machine.
@@ -67,6 +69,7 @@ foreach(visibility default hidden)
     target_link_libraries(${library} PRIVATE cuenv::cuenv cuenv_warnings)
     set_target_properties(${library} PROPERTIES
       CXX_VISIBILITY_PRESET ${visibility} VISIBILITY_INLINES_HIDDEN $<STREQUAL:${visibility},hidden>)
+    add_dependencies(cuenv_quick_tests ${library})
   endforeach()
   cuenv_process_test("two shared libraries agree through the driver, visibility ${visibility}"
     process_two_shared_libraries $<TARGET_FILE:process_library_${visibility}_1>
@@ -84,6 +87,7 @@ if(CMAKE_READELF)
   add_test(NAME "process: a program links nothing of CUDA" COMMAND ${CMAKE_COMMAND}
     -D READELF=${CMAKE_READELF} -D PROGRAM=$<TARGET_FILE:process_starts_without_a_driver>
     -P ${CMAKE_CURRENT_SOURCE_DIR}/process/links_nothing_of_cuda.cmake)
+  set_tests_properties("process: a program links nothing of CUDA" PROPERTIES LABELS process)
 endif()
 
 # The toolkit's own stub, under the name that a driver has.
