@@ -117,7 +117,7 @@ inline void restart_with(Settings const& settings) {
   if (!command_line || command_line->empty() || command_line->size() == most) refuse("its arguments are not known");
   std::vector<std::string> arguments;
   for (std::string_view rest = *command_line; !rest.empty();) {
-    arguments.push_back(std::string{detail::take_until(rest, '\0')});
+    arguments.emplace_back(detail::take_until(rest, '\0'));
   }
   ::execve("/proc/self/exe", pointers_to(arguments).data(), pointers_to(environment).data());
   refuse(std::strerror(errno));

@@ -36,11 +36,13 @@ struct DriverApi {
   PFN_cuModuleLoadDataEx_v2010 module_load_data_ex = nullptr;
   PFN_cuModuleUnload_v2000 module_unload = nullptr;
   PFN_cuModuleGetFunction_v2000 module_get_function = nullptr;
-  PFN_cuModuleGetLoadingMode_v11070 module_get_loading_mode = nullptr;         // since CUDA 11.7
-  PFN_cuModuleGetFunctionCount_v12040 module_get_function_count = nullptr;     // since CUDA 12.4
-  PFN_cuModuleEnumerateFunctions_v12040 module_enumerate_functions = nullptr;  // since CUDA 12.4
-  PFN_cuFuncLoad_v12040 func_load = nullptr;                                   // since CUDA 12.4
-  PFN_cuFuncGetName_v12030 func_get_name = nullptr;                            // since CUDA 12.3
+  PFN_cuModuleGetLoadingMode_v11070 module_get_loading_mode = nullptr;  // since CUDA 11.7
+
+  // Written out: the headers of CUDA 12.0 have no types for them.
+  CUresult(CUDAAPI* module_get_function_count)(unsigned*, CUmodule) = nullptr;               // since CUDA 12.4
+  CUresult(CUDAAPI* module_enumerate_functions)(CUfunction*, unsigned, CUmodule) = nullptr;  // since CUDA 12.4
+  CUresult(CUDAAPI* func_load)(CUfunction) = nullptr;                                        // since CUDA 12.4
+  CUresult(CUDAAPI* func_get_name)(char const**, CUfunction) = nullptr;                      // since CUDA 12.3
 };
 
 /// The driver library as it was found in, or loaded into, this process.

@@ -128,7 +128,7 @@ class PaddedImage {
     PaddedImage image{""};
     image.size_ = static_cast<std::size_t>(size);
     image.bytes_.assign(image.size_ + padding, '\0');
-    std::size_t const got = file.read(offset, reinterpret_cast<unsigned char*>(&image.bytes_[0]), image.size_);
+    std::size_t const got = file.read(offset, reinterpret_cast<unsigned char*>(image.bytes_.data()), image.size_);
     if (got != image.size_) refuse("file.changed", "the file became shorter while it was read", "try again");
     image.inspect_them();
     return image;
@@ -204,7 +204,7 @@ inline void load_functions(DriverApi const& api, CUmodule module, LoadOptions co
   constexpr std::uintptr_t log_size = 8192;
   result.log.assign(log_size, '\0');
   CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void* values[] = {&result.log[0], reinterpret_cast<void*>(log_size)};
+  void* values[] = {result.log.data(), reinterpret_cast<void*>(log_size)};
   CUmodule module = nullptr;
   result.code = api.module_load_data_ex(&module, image.data(), 2, names, values);
   if (result.code == 0) {

@@ -93,6 +93,7 @@ template <class Json>
 
 }  // namespace detail
 
+/// What nlohmann/json looks for when it is given a value of cuenv: each makes an object with the members of the struct.
 template <class Json>
 void to_json(Json& json, Diagnostic const& finding) {
   json = Json::object();

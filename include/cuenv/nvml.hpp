@@ -46,6 +46,7 @@ struct NvmlApi {
   int (*compute_instance)(Handle, unsigned*) = nullptr;
 };
 
+/// The library as it was loaded, or not: then `error` has the loader's own words.
 struct NvmlLibrary {
   NvmlApi api;
   bool loaded = false;

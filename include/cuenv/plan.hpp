@@ -52,6 +52,7 @@ struct PlannedVariable {
   }
 };
 
+/// What a session is going to change, and what it noticed.
 struct Plan {
   std::vector<PlannedVariable> variables;
   /// With an error among them nothing may be applied.

@@ -180,7 +180,7 @@ namespace detail {
   files = detail::loaded_files_windows();
 #else
   std::string program(4096, '\0');
-  ::ssize_t const length = ::readlink("/proc/self/exe", &program[0], program.size());
+  ::ssize_t const length = ::readlink("/proc/self/exe", program.data(), program.size());
   files.push_back(length > 0 ? program.substr(0, static_cast<std::size_t>(length)) : std::string{"/proc/self/exe"});
   ::dl_iterate_phdr(
       [](::dl_phdr_info* info, std::size_t, void* list) {
@@ -189,7 +189,7 @@ namespace detail {
         std::string_view const name = path.substr(path.rfind('/') + 1);
         bool const is_drivers = detail::starts_with(name, "libcuda.so") || detail::starts_with(name, "libnvidia-");
         if (path.find('/') != std::string_view::npos && !is_drivers) {
-          static_cast<std::vector<std::string>*>(list)->push_back(std::string{path});
+          static_cast<std::vector<std::string>*>(list)->emplace_back(path);
         }
         return 0;
       },

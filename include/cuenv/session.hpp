@@ -43,10 +43,12 @@ enum class SessionOptions : unsigned {
 [[nodiscard]] constexpr SessionOptions operator|(SessionOptions a, SessionOptions b) noexcept {
   return static_cast<SessionOptions>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
+/// True where `option` is one of `options`.
 [[nodiscard]] constexpr bool contains(SessionOptions options, SessionOptions option) noexcept {
   return (static_cast<unsigned>(options) & static_cast<unsigned>(option)) != 0;
 }
 
+/// The options by their short names: `cuenv::absent_ok | cuenv::ask_nvml`.
 inline constexpr SessionOptions absent_ok = SessionOptions::absent_ok;
 inline constexpr SessionOptions ask_nvml = SessionOptions::ask_nvml;
 inline constexpr SessionOptions apply_what_still_works = SessionOptions::apply_what_still_works;

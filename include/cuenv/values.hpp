@@ -32,6 +32,7 @@ namespace detail {
 }
 }  // namespace detail
 
+/// So many bytes.
 [[nodiscard]] constexpr ByteCount bytes(std::uint64_t count) noexcept { return ByteCount{count}; }
 /// 1024 bytes each. What does not fit into 64 bits becomes the largest number, which every setting refuses.
 [[nodiscard]] constexpr ByteCount kibibytes(std::uint64_t count) noexcept { return detail::scaled(count, 10); }

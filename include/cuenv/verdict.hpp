@@ -111,13 +111,13 @@ struct Verdict {
 
 /// CUresult values that a verdict can hold, by number.
 namespace load_code {
-inline constexpr int success = 0;
-inline constexpr int invalid_image = 200;
-inline constexpr int no_binary_for_gpu = 209;
-inline constexpr int invalid_ptx = 218;
-inline constexpr int unsupported_ptx_version = 222;
-inline constexpr int jit_compilation_disabled = 223;
-inline constexpr int invalid_source = 300;
+inline constexpr int success = 0;                     ///< CUDA_SUCCESS
+inline constexpr int invalid_image = 200;             ///< CUDA_ERROR_INVALID_IMAGE
+inline constexpr int no_binary_for_gpu = 209;         ///< CUDA_ERROR_NO_BINARY_FOR_GPU
+inline constexpr int invalid_ptx = 218;               ///< CUDA_ERROR_INVALID_PTX
+inline constexpr int unsupported_ptx_version = 222;   ///< CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+inline constexpr int jit_compilation_disabled = 223;  ///< CUDA_ERROR_JIT_COMPILATION_DISABLED
+inline constexpr int invalid_source = 300;            ///< CUDA_ERROR_INVALID_SOURCE
 }  // namespace load_code
 
 CUENV_NAMESPACE_END

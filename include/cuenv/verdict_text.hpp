@@ -92,7 +92,7 @@ CUENV_NAMESPACE_BEGIN
 
 /// What makes it run: an option for nvcc, a driver, a variable to unset. Empty where nothing needs to be done.
 [[nodiscard]] inline std::string fix_line(Verdict const& verdict, LoadConditions const& conditions) {
-  std::string const add = "build with " + gencode_option(conditions.gpu);
+  std::string add = "build with " + gencode_option(conditions.gpu);
   switch (verdict.reason) {
     case Reason::matches:
     case Reason::host_file: return {};

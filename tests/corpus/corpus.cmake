@@ -16,3 +16,4 @@ add_custom_command(
   VERBATIM)
 cuenv_test(corpus_tests cuenv/corpus.test.cpp "${corpus}.stamp")
 target_compile_definitions(corpus_tests PRIVATE CUENV_TEST_CORPUS_DIR="${corpus}")
+set_tests_properties(corpus_tests PROPERTIES LABELS corpus)

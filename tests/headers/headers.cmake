@@ -5,6 +5,7 @@ get_target_property(headers cuenv HEADER_SET)
 find_program(CUENV_NVCC nvcc HINTS ${CUDAToolkit_BIN_DIR} /usr/local/cuda/bin)
 if(CUENV_NVCC)
   set(objects)
+  set(whole)  # what includes all the others
   foreach(header IN LISTS headers)
     file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/include ${header})
     string(REPLACE "/" "_" stem ${name})
@@ -29,6 +30,10 @@ int main() {}
         -P ${CMAKE_CURRENT_SOURCE_DIR}/headers/compile_as_cuda.cmake
       DEPENDS ${header} ${source} headers/compile_as_cuda.cmake VERBATIM)
     list(APPEND objects ${source}.o)
+    if(name MATCHES "^cuenv/(cuenv|cudart|nlohmann_json).hpp$")
+      list(APPEND whole ${source}.o)
+    endif()
   endforeach()
   add_custom_target(cuenv_headers_as_cuda DEPENDS ${objects})
+  add_custom_target(cuenv_whole_as_cuda DEPENDS ${whole})
 endif()

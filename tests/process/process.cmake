@@ -9,6 +9,7 @@ add_custom_command(OUTPUT ${process_root}/machine.txt
   COMMAND cuenv_simulated_root ${process_machine} ${process_root}
   DEPENDS cuenv_simulated_root ${process_machine} VERBATIM)
 add_custom_target(cuenv_process_root ALL DEPENDS ${process_root}/machine.txt)
+add_dependencies(cuenv_quick_tests cuenv_process_root cuenv_simulated_driver cuenv_simulated_nvml)
 
 # No value of the surrounding environment gets in.
 set(process_environment)
@@ -22,6 +23,7 @@ function(cuenv_process_program name)
   add_executable(process_${name} ${ARGN})
   target_include_directories(process_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(process_${name} PRIVATE cuenv::cuenv cuenv_warnings)
+  add_dependencies(cuenv_quick_tests process_${name})
 endfunction()
 
 # cuenv_process_test("sentence" COMMAND...): on the simulated machine.
@@ -67,6 +69,7 @@ foreach(visibility default hidden)
     target_link_libraries(${library} PRIVATE cuenv::cuenv cuenv_warnings)
     set_target_properties(${library} PROPERTIES
       CXX_VISIBILITY_PRESET ${visibility} VISIBILITY_INLINES_HIDDEN $<STREQUAL:${visibility},hidden>)
+    add_dependencies(cuenv_quick_tests ${library})
   endforeach()
   cuenv_process_test("two shared libraries agree through the driver, visibility ${visibility}"
     process_two_shared_libraries $<TARGET_FILE:process_library_${visibility}_1>
@@ -84,6 +87,7 @@ if(CMAKE_READELF)
   add_test(NAME "process: a program links nothing of CUDA" COMMAND ${CMAKE_COMMAND}
     -D READELF=${CMAKE_READELF} -D PROGRAM=$<TARGET_FILE:process_starts_without_a_driver>
     -P ${CMAKE_CURRENT_SOURCE_DIR}/process/links_nothing_of_cuda.cmake)
+  set_tests_properties("process: a program links nothing of CUDA" PROPERTIES LABELS process)
 endif()
 
 # The toolkit's own stub, under the name that a driver has.
@@ -99,29 +103,3 @@ if(CUENV_CUDA_STUB)
   set_tests_properties("process: the toolkit's stub is explained" PROPERTIES LABELS process
     ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=path_list_prepend:${stub_folder};${process_environment}")
 endif()
-
-# Mistakes that the compiler finds. cuenv_must_not_compile(CASE "sentence" REASON).
-function(cuenv_must_not_compile case sentence reason)
-  set(standard ${CMAKE_CXX_STANDARD})
-  if(NOT standard)
-    set(standard 17)
-  endif()
-  add_test(NAME "compiler: ${sentence}" COMMAND ${CMAKE_COMMAND}
-    -D COMPILER=${CMAKE_CXX_COMPILER} -D STANDARD=${standard} -D CASE=${case}
-    -D "INCLUDES=${PROJECT_SOURCE_DIR}/include;${cuenv_cuda_include_dir}"
-    -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cpp -D "EXPECTED=${reason}"
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/process/must_not_compile.cmake)
-endfunction()
-cuenv_must_not_compile(0 "the correct program compiles" "")
-cuenv_must_not_compile(1 "a logical index is no physical one"
-  "conversion from 'const cuenv::[^\n]*LogicalIndex'")
-cuenv_must_not_compile(2 "the two kinds of index cannot be compared" "no match for 'operator=='|invalid operands")
-cuenv_must_not_compile(3 "the two kinds of index cannot be mixed in a list" "no matching (member )?function|cannot convert")
-cuenv_must_not_compile(4 "a number is no index" "conversion from 'int'")
-cuenv_must_not_compile(5 "an image is checked on a logical device" "no matching (member )?function|cannot convert")
-cuenv_must_not_compile(6 "a session cannot be copied" "deleted")
-cuenv_must_not_compile(7 "a session cannot be moved" "deleted")
-cuenv_must_not_compile(8 "a session cannot be assigned" "deleted")
-cuenv_must_not_compile(9 "a value must be of its variable's type" "cannot convert|no viable conversion|no matching")
-cuenv_must_not_compile(10 "a number of bytes says its unit" "cannot convert|no viable conversion|no matching|could not")
-cuenv_must_not_compile(11 "a switch is no precedence" "cannot convert|no viable conversion|no matching")

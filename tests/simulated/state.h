@@ -9,9 +9,9 @@ extern "C" {
 #endif
 
 struct CuenvSimulatedState {
-  int initialised;              /* cuInit has succeeded */
-  int init_calls;               /* calls of cuInit, failed ones too */
-  int contexts_made;            /* times a primary context came to life */
+  int initialised;   /* cuInit has succeeded */
+  int init_calls;    /* calls of cuInit, failed ones too */
+  int contexts_made; /* times a primary context came to life */
   int active_primary_contexts;
   int loaded_modules;
   /* read when the context that was made last was made; -1 before */
@@ -24,7 +24,7 @@ struct CuenvSimulatedState {
   int persisting_l2_percentage; /* -1: not set */
   int cache_disabled;
   unsigned long long cache_max_size;
-  char const* cache_path;       /* null: not set */
+  char const* cache_path; /* null: not set */
 };
 
 #ifdef __cplusplus

@@ -37,15 +37,14 @@ class PtxLexer {
 
   constexpr void skip_blanks_and_comments() noexcept {
     while (at_ < text_.size()) {
-      if (is_space(text_[at_])) {
+      bool const half_a_mark = text_[at_] == '/' && at_ + 1 == text_.size() && !whole_;
+      if (is_space(text_[at_]) || half_a_mark) {
         ++at_;
       } else if (starts_with(text_.substr(at_), "//")) {
         skip_past("\n");
       } else if (starts_with(text_.substr(at_), "/*")) {
         at_ += 2;
         skip_past("*/");
-      } else if (text_[at_] == '/' && at_ + 1 == text_.size() && !whole_) {
-        ++at_;  // may be the first half of a comment mark
       } else {
         return;
       }

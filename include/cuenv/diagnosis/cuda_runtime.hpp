@@ -38,6 +38,7 @@ struct MinorCompatibility {
   int major_number;
   int driver_branch;
 };
+/// By the major version of CUDA.
 inline constexpr MinorCompatibility minor_compatibilities[] = {{11, 450}, {12, 525}, {13, 580}};
 
 /// The oldest CUDA version that a driver may serve for a runtime: since 11 the first of its major version, before that

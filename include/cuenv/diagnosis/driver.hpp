@@ -44,6 +44,7 @@ struct CompatPackage {
   int branch;
   std::array<int, 6> serves;
 };
+/// By branch.
 inline constexpr CompatPackage compat_packages[] = {
     {545, {535}},
     {550, {535}},

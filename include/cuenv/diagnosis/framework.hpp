@@ -294,7 +294,7 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
     return report;
   }
   report.add_fact("CUDA of PyTorch", torch->cuda ? to_string(*torch->cuda) : "unknown");
-  if (!torch->cuda) report.unknown.push_back("which CUDA PyTorch was built with: version.py does not tell");
+  if (!torch->cuda) report.unknown.emplace_back("which CUDA PyTorch was built with: version.py does not tell");
   if (torch->library.empty()) {
     report.findings.push_back({Severity::error, "framework.incomplete", torch->folder + "/lib/libtorch_cuda.so", "",
                                Diagnostic::no_offset, "PyTorch says that it is built for CUDA, and this file is absent",

@@ -348,7 +348,7 @@ inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> cons
 #ifdef _WIN32
   found.report.unknown.push_back("the GPUs: this was written for Linux");
 #else
-  if (!bus && !elsewhere) found.report.unknown.push_back("the PCI bus: /sys/bus/pci/devices cannot be listed");
+  if (!bus && !elsewhere) found.report.unknown.emplace_back("the PCI bus: /sys/bus/pci/devices cannot be listed");
   if (elsewhere && nvml.source != MachineSource::nvml)
     found.report.unknown.push_back("the GPU: it is not on the PCI bus of this machine, and NVML did not answer" +
                                    (nvml_error.empty() ? "" : " (" + nvml_error + ")"));

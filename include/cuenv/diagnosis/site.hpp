@@ -66,7 +66,7 @@ struct Site {
     return std::nullopt;
 #else
     std::string target(4096, '\0');
-    auto const length = ::readlink(path_of(path).c_str(), &target[0], target.size());
+    auto const length = ::readlink(path_of(path).c_str(), target.data(), target.size());
     if (length < 0 || static_cast<std::size_t>(length) == target.size()) return std::nullopt;
     target.resize(static_cast<std::size_t>(length));
     return target;
