@@ -1,19 +1,20 @@
-// How long it takes to inspect and judge files, against the least that can be done: one pread for each header in them.
+// Inspecting and judging a file, against the least that can be done (one pread for each header in it) and against
+// reading the file once. Prints one line of JSON.
 //
-//   inspect FILE...
-//
-// Ends with 1 where inspecting a file of a thousand entries or more takes over 1.5 times as long as its bare reads.
+//   inspect_benchmark FILE          by turns, in this process
+//   inspect_benchmark --once FILE   inspect and judge once: a whole command
+//   inspect_benchmark --read FILE   besides, the time to read all of it
 
 #include <cuenv/inspect.hpp>
 #include <cuenv/judge.hpp>
 
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
+
+#include "stopwatch.hpp"
 
 using namespace cuenv;
 
@@ -46,48 +47,62 @@ struct Loading {
   }
 };
 
-template <class Work>
-double microseconds(Work work) {
-  auto const begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+/// In KiB. In this process there is nothing but what is measured, and the list of headers.
+long largest_memory() {
+  ::rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+int once(std::string const& path) {
+  Loading seen;
+  double const taken = microseconds([&] { visit_images(path, seen); });
+  std::printf("{\"modules\": %d, \"loading\": %d, \"us\": %.1f, \"memory_kib\": %ld}\n", seen.modules, seen.loading,
+              taken, largest_memory());
+  return 0;
+}
+
+int read_whole(std::string const& path) {
+  std::vector<unsigned char> buffer(1 << 20);
+  detail::File const file{path};
+  std::uint64_t bytes = 0;
+  double const taken = microseconds([&] {
+    while (auto const got = file.read(bytes, buffer.data(), buffer.size())) bytes += got;
+  });
+  std::printf("{\"bytes\": %llu, \"us\": %.1f}\n", static_cast<unsigned long long>(bytes), taken);
+  return 0;
+}
+
+int by_turns(std::string const& path) {
+  HeaderPlaces places;
+  visit_images(path, places);
+  std::vector<double> bare;
+  std::vector<double> whole;
+  for (int round = 0; round < 51; ++round) {
+    bare.push_back(microseconds([&] {
+      detail::File const file{path};
+      unsigned char bytes[64];
+      for (Header const& header : places.headers) (void)file.read(header.offset, bytes, header.size);
+    }));
+    whole.push_back(microseconds([&] {
+      Loading loading;
+      visit_images(path, loading);
+    }));
+  }
+  std::printf("{\"headers\": %zu, \"bare_us\": %.1f, \"inspect_us\": %.1f, \"ratio\": %.3f, \"memory_kib\": %ld}\n",
+              places.headers.size(), median(bare), median(whole), paired_ratio(whole, bare), largest_memory());
+  return 0;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  bool slow = false;
-  for (int i = 1; i < argc; ++i) {
-    HeaderPlaces places;
-    visit_images(argv[i], places);
-    Loading seen;
-    visit_images(argv[i], seen);
-    std::vector<double> bare;
-    std::vector<double> whole;
-    for (int round = 0; round < 51; ++round) {  // by turns, so that both meet the same machine
-      bare.push_back(microseconds([&] {
-        detail::File const file{argv[i]};
-        unsigned char bytes[64];
-        for (Header const& header : places.headers) (void)file.read(header.offset, bytes, header.size);
-      }));
-      whole.push_back(microseconds([&] {
-        Loading loading;
-        visit_images(argv[i], loading);
-      }));
-    }
-    double const ratio = median(whole) / median(bare);
-    std::printf(
-        "%s: %d modules, %zu headers, %d load on 9.0: bare reads %.0f us, inspect and judge %.0f us, %.2f times\n",
-        argv[i], seen.modules, places.headers.size(), seen.loading, median(bare), median(whole), ratio);
-    slow = slow || (ratio > 1.5 && places.headers.size() > 1000);
-  }
-  ::rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  std::printf("largest memory of this process: %ld KiB\n", usage.ru_maxrss);
-  return slow ? 1 : 0;
+int main(int argc, char** argv) try {
+  std::string const option = argc == 3 ? argv[1] : "";
+  if (argc == 2) return by_turns(argv[1]);
+  if (option == "--once") return once(argv[2]);
+  if (option == "--read") return read_whole(argv[2]);
+  return 2;
+} catch (Error const& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

@@ -1,8 +1,13 @@
-// The pure rules: parsing, checking and formatting a full set of settings, and resolving a list against 8 GPUs.
+// The pure rules: parsing, checking and formatting a full set of settings, resolving a list against 8 GPUs, and judging
+// a module for 8 GPUs, which must not allocate.
 #include <cuenv/cuenv.hpp>
 
 #include "support/catch.hpp"
+#include "support/described_machines.hpp"
 
+#include <cstddef>
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,27 +28,48 @@ std::vector<std::pair<std::string, std::string>> full_set() {
   return set;
 }
 
-cuenv::Machine eight_gpus() {
-  cuenv::Machine machine;
-  machine.source = cuenv::MachineSource::described;
-  machine.driver_version = "580.159.04";
-  for (unsigned i = 0; i < 8; ++i) {
-    cuenv::Gpu gpu;
-    gpu.name = "NVIDIA H200";
-    gpu.pci = {0, i + 1, 0, 0};
-    gpu.uuid = cuenv::Uuid{};
-    for (std::size_t b = 0; b < 16; ++b) gpu.uuid->bytes[b] = static_cast<std::uint8_t>(37 * i + 11 * b + 5);
-    machine.gpus.push_back(gpu);
+/// A module of 16 entries: SASS and PTX for GPUs around 9.0.
+cuenv::ImageModule module_of_16() {
+  cuenv::ImageModule module;
+  module.kind = cuenv::ModuleKind::fatbin;
+  for (int sm : {70, 75, 80, 86, 89, 90, 100, 120}) {
+    cuenv::ImageEntry entry;
+    entry.kind = cuenv::ImageKind::cubin;
+    entry.target.sm = sm;
+    module.entries.push_back(entry);
+    entry.kind = cuenv::ImageKind::ptx;
+    entry.ptx = {8, 0};
+    module.entries.push_back(entry);
   }
-  return machine;
+  return module;
 }
 
+/// The conditions of 8 GPUs, not all alike.
+std::vector<cuenv::LoadConditions> eight_conditions() {
+  std::vector<cuenv::LoadConditions> conditions;
+  for (int cc : {75, 80, 86, 89, 90, 100, 103, 120}) {
+    conditions.push_back({{cc / 10, cc % 10}, cuenv::CudaVersion{13, 0}, {}});
+  }
+  return conditions;
+}
+
+std::size_t allocations = 0;
+
 }  // namespace
+
+// Every allocation of this program is counted.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc{};
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("rules") {
   auto const set = full_set();
   REQUIRE(set.size() == std::size(cuenv::settable_variables));
-  auto const machine = eight_gpus();
+  auto const machine = cuenv_tests::alike_gpus(8);
   std::string uuids;
   for (auto const& gpu : machine.gpus) uuids += (uuids.empty() ? "GPU-" : ",GPU-") + to_string(*gpu.uuid);
   REQUIRE(cuenv::resolve_visibility({uuids, {}}, machine).devices.size() == 8);
@@ -58,4 +84,22 @@ TEST_CASE("rules") {
   BENCHMARK("resolve a list that is cut") {
     return cuenv::resolve_visibility({"0,9,2,3,4,5,6,7", "PCI_BUS_ID"}, machine).dropped.size();
   };
+}
+
+TEST_CASE("verdicts") {
+  auto const module = module_of_16();
+  auto const gpus = eight_conditions();
+  REQUIRE(module.entries.size() * gpus.size() == 128);
+  auto const judge_all = [&] {
+    int loading = 0;
+    for (auto const& gpu : gpus) loading += cuenv::judge(module, gpu).loads() ? 1 : 0;
+    return loading;
+  };
+  std::size_t const before = allocations;
+  int const loading = judge_all();
+  std::size_t const made = allocations - before;
+  CHECK(made == 0);
+  CHECK(loading == 8);
+
+  BENCHMARK("128 verdicts: a module of 16 entries for 8 GPUs") { return judge_all(); };
 }

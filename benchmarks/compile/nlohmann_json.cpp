@@ -1,0 +1,4 @@
+// For scale: a library for JSON.
+#include <nlohmann/json.hpp>
+
+int main() {}

@@ -1,0 +1,4 @@
+// For scale: a library to read TOML.
+#include <toml++/toml.h>
+
+int main() {}
