@@ -1,4 +1,5 @@
-// How time grows with the size of what is looked at. Prints one line of JSON for each point: series, n, microseconds.
+// How time grows with the size of what is looked at. Prints one line of JSON for each point: series, n, microseconds of
+// the processor.
 //
 //   growth_benchmark LIBRARY   a small shared library with GPU code, of which copies are loaded
 #include <cuenv/inspect.hpp>
@@ -9,6 +10,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,21 +23,18 @@
 
 namespace {
 
-/// The median of some rounds, each of at least a tenth of a millisecond.
+/// The median of some rounds, each of at least a fifth of a millisecond.
 template <class Work>
 void point(char const* series, std::size_t n, Work&& work) {
-  std::size_t repeats = 1;
-  while (repeats < 4096 && microseconds([&] {
-                             for (std::size_t i = 0; i < repeats; ++i) work();
-                           }) < 100)
-    repeats *= 2;
-  std::vector<double> rounds;
-  for (int round = 0; round < 31; ++round) {
-    double const taken = microseconds([&] {
+  auto const round = [&](std::size_t repeats) {
+    return processor_microseconds([&] {
       for (std::size_t i = 0; i < repeats; ++i) work();
     });
-    rounds.push_back(taken / static_cast<double>(repeats));
-  }
+  };
+  std::size_t repeats = 1;
+  while (repeats < 4096 && round(repeats) < 200) repeats *= 2;
+  std::vector<double> rounds;
+  for (int i = 0; i < 31; ++i) rounds.push_back(round(repeats) / static_cast<double>(repeats));
   std::printf("{\"series\": \"%s\", \"n\": %zu, \"us\": %.3f}\n", series, n, median(rounds));
 }
 

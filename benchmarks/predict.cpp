@@ -1,7 +1,7 @@
 // The visible devices: predicted without CUDA, listed by NVML, and counted by cuInit in a child, by turns. Prints one
 // line of JSON, in microseconds and as medians of the ratios.
 //
-//   predict_benchmark BARE   the program of bare.cpp
+//   predict_benchmark BARE [ROOT]   the program of bare.cpp; the folder that stands for "/", for a trial without a GPU
 #include <cuenv/machine.hpp>
 #include <cuenv/nvml.hpp>
 #include <cuenv/visibility.hpp>
@@ -12,7 +12,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stopwatch.hpp"
@@ -35,7 +37,8 @@ bool run(char const* program) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
+  std::string const root = argc == 3 ? argv[2] : "";
   // Their output is not looked at.
   int const output = ::dup(STDOUT_FILENO);
   if (output < 0 || std::freopen("/dev/null", "w", stdout) == nullptr) return 1;
@@ -48,7 +51,7 @@ int main(int argc, char** argv) {
   bool ran = true;
   auto const predict = [&] {
     return microseconds([&] {
-      cuenv::Machine const machine = cuenv::read_machine("");
+      cuenv::Machine const machine = cuenv::read_machine(root);
       devices = cuenv::resolve_visibility({variable("CUDA_VISIBLE_DEVICES"), variable("CUDA_DEVICE_ORDER")}, machine)
                     .devices.size();
     });

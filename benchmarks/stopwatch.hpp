@@ -1,8 +1,12 @@
 #ifndef CUENV_BENCHMARKS_STOPWATCH_HPP
 #define CUENV_BENCHMARKS_STOPWATCH_HPP
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 /// How long `work` takes, in microseconds.
@@ -11,6 +15,19 @@ double microseconds(Work&& work) {
   auto const begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The same in time of the processor, which other work on the machine moves less; for what does not wait.
+template <class Work>
+double processor_microseconds(Work&& work) {
+  auto const now = [] {
+    ::timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
+  };
+  double const begin = now();
+  work();
+  return now() - begin;
 }
 
 /// The upper median; there must be a value.
