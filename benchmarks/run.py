@@ -173,7 +173,7 @@ def standard_headers():
     return sorted(others)
 
 
-def compile_times(options, rounds=9):
+def compile_times(options):
     compiler = os.path.realpath(options.compiler)
     if os.path.basename(compiler).startswith("ccache"):
         raise RuntimeError(f"{options.compiler} is a cache: name the compiler itself")
@@ -198,7 +198,7 @@ def compile_times(options, rounds=9):
 
         for mode in (["-fsyntax-only"], ["-c", "-O0"]):
             # The processors' seconds: other work on the machine counts less than by the clock.
-            taken = by_turns(rounds, {name: compilation(source, mode) for name, source in sources.items()})
+            taken = by_turns(options.rounds, {name: compilation(source, mode) for name, source in sources.items()})
             title = f"#include <cuenv/cuenv.hpp>, {' '.join(mode)}"
             over = median([a - b for a, b in zip(taken["cuenv"], taken["bare"])]) * 1000
             row(title, f"cuda.h and the standard headers it needs ({median(taken['bare']) * 1000:.0f} ms)",
@@ -394,7 +394,7 @@ def main():
     parser.add_argument("--cuda-include", required=True, help="folders, with colons between them")
     parser.add_argument("--cuda-libraries", default="/usr/local/cuda/lib64")
     parser.add_argument("--pairs", type=int, default=int(os.environ.get("CUENV_BENCHMARK_PAIRS", "200")))
-    parser.add_argument("--rounds", type=int, default=5, help="processes for each setting")
+    parser.add_argument("--rounds", type=int, default=5, help="processes for each setting, and compilations of each file")
     parser.add_argument("--output", type=Path, help="another folder for the tables; the README stays as it is")
     options = parser.parse_args()
     programs = dict(line.split(" ", 1) for line in Path(options.programs).read_text().splitlines())
