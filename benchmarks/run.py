@@ -157,7 +157,7 @@ GROWTH_REASONS = {
     "resolve a list of UUIDs, by GPUs": "each entry may be the beginning of any GPU's UUID, so all are compared"}
 
 
-def growth(programs):
+def growth(programs, folder):
     series = {}
     for point in Ran([programs["growth_benchmark"], programs["benchmark_library"]]).json_lines():
         series.setdefault(point["series"], []).append((point["n"], point["us"]))
@@ -167,8 +167,8 @@ def growth(programs):
         row(name, "-", f"{first} to {last}: {time_text(first_us)} to {time_text(last_us)}, grows with n^{exponent:.2f}",
             "linear or better (at most n^1.1)", exponent <= 1.1, GROWTH_REASONS.get(name, "see the notes"), points=points,
             exponent=exponent)
-    (PROJECT / "docs").mkdir(exist_ok=True)
-    (PROJECT / "docs" / "growth.svg").write_text(plot.growth_plot(series, "How time grows"))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "growth.svg").write_text(plot.growth_plot(series, "How time grows"))
 
 
 def standard_headers():
@@ -412,7 +412,7 @@ def main():
     parser.add_argument("--cuda-libraries", default="/usr/local/cuda/lib64")
     parser.add_argument("--pairs", type=int, default=int(os.environ.get("CUENV_BENCHMARK_PAIRS", "200")))
     parser.add_argument("--rounds", type=int, default=5, help="processes for each setting, and compilations of each file")
-    parser.add_argument("--output", type=Path, help="another folder for the tables; the README stays as it is")
+    parser.add_argument("--output", type=Path, help="another folder for tables and plot; the README stays as it is")
     options = parser.parse_args()
     programs = dict(line.split(" ", 1) for line in Path(options.programs).read_text().splitlines())
     if options.kind == "cpu":
@@ -422,7 +422,7 @@ def main():
     if options.kind == "cpu":
         attempt(rules, programs)
         attempt(read_libraries, programs, find_libraries([options.cuda_libraries], libraries))
-        attempt(growth, programs)
+        attempt(growth, programs, options.output or PROJECT / "docs")
         attempt(compile_times, options)
         attempt(program_sizes, programs)
     else:
