@@ -76,7 +76,8 @@ std::map<std::string, bool (*)()> const lines{
      }},
     {"PTX runs on every newer GPU with every driver",
      [] {
-       return cuenv::newest_ptx({12, 0}) < cuenv::newest_ptx({12, 4}) && cuenv::find_result_code(222) != nullptr;
+       return cuenv::newest_ptx({12, 0}) < cuenv::newest_ptx({12, 4}) &&
+              cuenv::describe_result(222) == "222 (UNSUPPORTED_PTX_VERSION)";
      }},
 };
 
