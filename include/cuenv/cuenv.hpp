@@ -13,6 +13,7 @@
 #include <cuenv/diagnosis/framework.hpp>
 #include <cuenv/diagnosis/gpu_code.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
+#include <cuenv/diagnosis/jit_cache.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
 #include <cuenv/diagnosis/platform.hpp>
 #include <cuenv/diagnosis/process.hpp>
