@@ -195,8 +195,10 @@ inline void add_program(Site const& site, JudgedProgram const& program, Machine 
     }
     if (!program.in_sight[at] || repeats) continue;
     found.needs_jit = found.needs_jit || service.jit > 0;
-    words += (words.empty() ? "" : ", ") + std::string{to_string(service.service())} + " " +
-             to_string(program.conditions[at].gpu) + (service.jit > 0 ? " by compiling PTX" : "");
+    constexpr std::string_view runs[] = {"runs on ", "runs in part on ", "not on ", "nothing for "};
+    std::string_view const how = runs[static_cast<std::size_t>(service.service())];
+    words += (words.empty() ? "" : ", ") + std::string{how} + to_string(program.conditions[at].gpu) +
+             (service.jit > 0 ? " by compiling PTX" : "");
     if (program.file.refusals[at]) {
       found.report.findings.push_back(refusal_finding(site, program, machine, sight, at));
     }

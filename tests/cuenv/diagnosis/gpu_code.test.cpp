@@ -78,7 +78,7 @@ TEST_CASE("code for 8.6 runs on 8.9 too, by binary compatibility", "[diagnosis][
   CHECK(found.report.findings.empty());
   CHECK(found.report.health() == cuenv::Health::fine);
   REQUIRE(found.report.facts.size() == 1);
-  CHECK(found.report.facts[0].value == "serves 8.6, serves 8.9");
+  CHECK(found.report.facts[0].value == "runs on 8.6, runs on 8.9");
 }
 
 TEST_CASE("what the environment shows is what counts, and the other GPUs are offered", "[diagnosis][gpu_code]") {
