@@ -206,18 +206,45 @@ inline void add_program(Site const& site, JudgedProgram const& program, Machine 
   found.report.add_fact(program.path, empty ? "no GPU code that has to serve" : words);
 }
 
+/// What a process has in its memory; a file that is gone meanwhile is left out.
+inline void add_loaded(std::vector<std::string> const& loaded, JudgedProgram const& judged, GpuCodeFound& found) {
+  std::vector<LoadConditions> in_sight;
+  for (std::size_t at = 0; at < judged.gpus.size(); ++at) {
+    if (judged.in_sight[at]) in_sight.push_back(judged.conditions[at]);
+  }
+  std::size_t with_code = 0;
+  for (std::string const& path : loaded) {
+    try {
+      FileReport file = judge_file(path, in_sight, false);
+      bool has_code = false;
+      for (GpuService const& gpu : file.gpus) {
+        has_code = has_code || gpu.service() != Service::empty;
+        found.needs_jit = found.needs_jit || gpu.jit > 0;
+      }
+      with_code += has_code ? 1 : 0;
+      append(found.report.findings, std::move(file.findings));
+    } catch (FileError const&) {
+      continue;
+    }
+  }
+  found.report.add_fact("loaded files with GPU code", std::to_string(with_code));
+}
+
 }  // namespace detail
 
 /// Whether the GPU code in `programs` (programs, libraries, or GPU code by itself; paths as they are) runs on each GPU
 /// that a process of this site would see, and if not, on which GPU of the machine it does, or what to build. The
 /// verdicts are those of judge_file: documented rules, measured on 9.0 and driver 580. Reads the files alone and never
-/// throws for what is in them; files that cannot be read are in `unknown`. Thread-safe.
+/// throws for what is in them; files that cannot be read are in `unknown`. `loaded` are files that a process has in its
+/// memory: a finding is made only of one that serves a GPU in sight not at all, since libraries carry modules for one
+/// GPU each by design. Thread-safe.
 [[nodiscard]] inline GpuCodeFound diagnose_gpu_code(Site const& site, std::vector<std::string> const& programs,
-                                                    Machine const& machine, DriverFound const& driver) {
+                                                    Machine const& machine, DriverFound const& driver,
+                                                    std::vector<std::string> const& loaded = {}) {
   GpuCodeFound found;
   RungReport& report = found.report;
   report.rung = Rung::gpu_code;
-  if (programs.empty()) {
+  if (programs.empty() && loaded.empty()) {
     report.add_fact("programs", "none was named");
     return found;
   }
@@ -254,6 +281,7 @@ inline void add_program(Site const& site, JudgedProgram const& program, Machine 
     }
     if (!judged.gpus.empty()) detail::add_program(site, judged, machine, sight, found);
   }
+  if (!loaded.empty()) detail::add_loaded(loaded, judged, found);
   if (found.needs_jit && driver.jit_compiler == false) {
     ResultCode const& row = *find_result_code(221);
     report.findings.push_back({Severity::error, "gpu_code.no_jit_compiler", "libnvidia-ptxjitcompiler.so.1", "",

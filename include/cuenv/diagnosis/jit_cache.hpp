@@ -116,7 +116,7 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
   for (std::string const& name : *names) {
     JitCacheEntry const entry = jit_cache_entry(name);
     std::string const path = folder + "/" + name;
-    if (entry == JitCacheEntry::index) (void)count_cache_file(site.root + path, seen);
+    if (entry == JitCacheEntry::index) (void)count_cache_file(site.path_of(path), seen);
     if (entry != JitCacheEntry::folder || site.link(path)) continue;
     for (std::string const& lower : site.list(path).value_or(std::vector<std::string>{})) {
       std::string const below = path + "/" + lower;
@@ -124,7 +124,7 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
       for (std::string const& file : site.list(below).value_or(std::vector<std::string>{})) {
         seen.cut = seen.cut || seen.files >= most;
         if (seen.cut) return;
-        (void)count_cache_file(site.root + below + "/" + file, seen);
+        (void)count_cache_file(site.path_of(below + "/" + file), seen);
       }
     }
   }
@@ -169,7 +169,7 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
     std::size_t const slash = seen.parent.rfind('/');
     seen.parent.resize(slash == 0 ? 1 : slash);
   }
-  std::string const parent = site.root + seen.parent;
+  std::string const parent = site.path_of(seen.parent);
   seen.is_file = !site.exists(seen.parent + "/.");
   detail::find_mount(site.read("/proc/" + site.process + "/mounts", std::size_t{1} << 22).value_or(""), seen.parent,
                      seen);

@@ -217,3 +217,23 @@ TEST_CASE("what is not known is said", "[diagnosis][gpu_code]") {
   auto const none = cuenv::diagnose_gpu_code(tree.site(), {}, workstation(), cuenv::DriverFound{}).report;
   CHECK(none.health() == cuenv::Health::fine);
 }
+
+TEST_CASE("of what a process has loaded, only what serves not at all is told", "[diagnosis][gpu_code]") {
+  cuenv_tests::DescribedTree tree;
+  tree.file("/for_89", image_builder::container(image_builder::cubin_entry(89)))
+      .file("/for_86_and_120", image_builder::container(image_builder::cubin_entry(86)) +
+                                   image_builder::container(image_builder::cubin_entry(120)))
+      .file("/text", "no GPU code");
+  cuenv::DriverFound driver;
+  driver.cuda = cuenv::CudaVersion{12, 2};
+  auto const report = [&](std::vector<std::string> files, std::vector<cuenv::Assignment> variables = {}) {
+    for (std::string& file : files) file = tree.root() + file;
+    return cuenv::diagnose_gpu_code(tree.site(std::move(variables)), {}, workstation(), driver, files).report;
+  };
+  auto const served = report({"/for_86_and_120", "/text", "/gone"});
+  CHECK(served.findings.empty());
+  CHECK(served.facts.at(0).value == "1");
+  CHECK(spares(served, "program.library_serves_not_at_all"));
+  CHECK(provokes(report({"/for_89"}), "program.library_serves_not_at_all"));
+  CHECK(report({"/for_89"}, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}, {"CUDA_VISIBLE_DEVICES", "1"}}).findings.empty());
+}
