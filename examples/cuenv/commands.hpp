@@ -2,6 +2,7 @@
 #define CUENV_EXAMPLES_CUENV_COMMANDS_HPP
 
 #include <cuenv/cuda_version.hpp>
+#include <cuenv/diagnose.hpp>
 #include <cuenv/gpu.hpp>
 #include <cuenv/rank_devices.hpp>
 
@@ -61,6 +62,22 @@ struct CheckOptions {
   bool json = false;
 };
 int check(CheckOptions const& options);
+
+struct DoctorOptions {
+  cuenv::DiagnoseOptions diagnose;
+  std::string root;  // a folder that stands for "/"; empty: this machine
+  bool redact = false;
+  bool all = false;  // every fact, not only those that fit on a line
+  bool json = false;
+};
+int doctor(DoctorOptions const& options);
+
+struct CacheOptions {
+  bool clear = false;
+  bool yes = false;  // clear without a question
+  bool json = false;
+};
+int cache(CacheOptions const& options);
 
 struct VerifyOptions {
   std::string data;           // a table in place of the built-in one

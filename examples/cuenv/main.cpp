@@ -50,7 +50,8 @@ std::optional<std::string> typed(CLI::Option const* option, std::string const& t
 /// value, or the option for not given, and what was meant is lost either way.
 void refuse_empty_values(std::vector<std::string> const& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    for (std::string const option : {"--toolkit", "--settings", "--topology", "--data", "--save"}) {
+    for (std::string const option :
+         {"--toolkit", "--settings", "--topology", "--data", "--save", "--root", "--python"}) {
       bool const empty = arguments[i] == option + "=" ||
                          (arguments[i] == option && i + 1 < arguments.size() && arguments[i + 1].empty());
       if (empty) throw CLI::ArgumentMismatch{option + ": its value is empty"};
@@ -144,6 +145,33 @@ int dispatch(Arguments arguments) {
   check->add_flag("--all", check_options.all, "list every module");
   check->add_flag("--json", check_options.json, "print JSON");
 
+  tool::DoctorOptions doctor_options;
+  CLI::App* const doctor =
+      app.add_subcommand("doctor", "what is wrong, from the GPU up to a program, and what to type");
+  doctor->add_option("files", doctor_options.diagnose.programs, "programs, libraries or GPU code that are to run here")
+      ->option_text("FILE...");
+  auto* const init =
+      doctor->add_flag("--init", doctor_options.diagnose.start_cuda, "start CUDA too, in a child process");
+  auto* const pid = doctor->add_option("--pid", doctor_options.diagnose.pid, "look at this running process")
+                        ->option_text("N")
+                        ->check(CLI::Range(1L, 1L << 30))
+                        ->excludes(init);
+  doctor->add_option("--python", doctor_options.diagnose.python_prefix, "look at the framework of this environment")
+      ->option_text("PREFIX");
+  doctor->add_option("--root", doctor_options.root, "a folder that stands for / of another machine")
+      ->option_text("DIR")
+      ->excludes(init)
+      ->excludes(pid);
+  doctor->add_flag("--redact", doctor_options.redact, "leave out who and where: UUIDs, host, user, home");
+  doctor->add_flag("--all", doctor_options.all, "list every fact");
+  doctor->add_flag("--json", doctor_options.json, "print JSON");
+
+  tool::CacheOptions cache_options;
+  CLI::App* const cache = app.add_subcommand("cache", "the driver's cache of code that it compiled");
+  cache->add_flag("--json", cache_options.json, "print JSON");
+  CLI::App* const clear = cache->add_subcommand("clear", "remove what the driver has written there");
+  clear->add_flag("--yes", cache_options.yes, "without a question");
+
   tool::VerifyOptions verify_options;
   CLI::App* const verify = app.add_subcommand("verify", "compare this driver with what cuenv says of it");
   auto* const data = verify->add_option("--data", verify_options.data, "another table of values")->option_text("FILE");
@@ -186,6 +214,11 @@ int dispatch(Arguments arguments) {
     for (std::string const& gpu : gpus) check_options.gpus.push_back(*cuenv::parse_compute_capability(gpu));
     check_options.driver = cuenv::parse_cuda_version(driver);
     return tool::check(check_options);
+  }
+  if (doctor->parsed()) return tool::doctor(doctor_options);
+  if (cache->parsed()) {
+    cache_options.clear = clear->parsed();
+    return tool::cache(cache_options);
   }
   child_options.visible = typed(run->parsed() ? run_visible : env_visible, visible);
   if (run->parsed()) return tool::run(child_options, arguments.command);

@@ -11,7 +11,9 @@
 #include <cuenv/diagnosis/cuda_runtime.hpp>
 #include <cuenv/diagnosis/driver.hpp>
 #include <cuenv/diagnosis/framework.hpp>
+#include <cuenv/diagnosis/gpu_code.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
+#include <cuenv/diagnosis/jit_cache.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
 #include <cuenv/diagnosis/platform.hpp>
 #include <cuenv/diagnosis/process.hpp>
@@ -21,6 +23,7 @@
 #include <cuenv/diagnosis/start.hpp>
 #include <cuenv/diagnosis/surroundings.hpp>
 #include <cuenv/diagnosis/toolkit.hpp>
+#include <cuenv/diagnosis/variables.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>

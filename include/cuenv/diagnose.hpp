@@ -4,13 +4,16 @@
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/driver.hpp>
 #include <cuenv/diagnosis/framework.hpp>
+#include <cuenv/diagnosis/gpu_code.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
+#include <cuenv/diagnosis/jit_cache.hpp>
 #include <cuenv/diagnosis/process.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/diagnosis/start.hpp>
 #include <cuenv/diagnosis/surroundings.hpp>
 #include <cuenv/diagnosis/toolkit.hpp>
+#include <cuenv/diagnosis/variables.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/system.hpp>
 #include <cuenv/version.hpp>
@@ -62,17 +65,23 @@ struct Diagnosis {
 [[nodiscard]] inline Diagnosis diagnose(Site const& site, DiagnoseOptions const& options = {}) {
   Site const looked_at = options.pid == 0 ? site : site_of_process(site, options.pid);
   std::vector<std::string> programs = options.programs;
+  std::vector<std::string> loaded;
   if (options.pid != 0) {
-    for (std::string const& file : mapped_libraries(looked_at)) programs.push_back(looked_at.root + file);
+    for (std::string const& file : mapped_libraries(looked_at)) loaded.push_back(looked_at.root + file);
+    programs.insert(programs.end(), loaded.begin(), loaded.end());
   }
   GpusFound gpus = diagnose_gpus(looked_at);
   DriverFound driver = diagnose_driver(looked_at, gpus.machine);
+  GpuCodeFound code = diagnose_gpu_code(looked_at, options.programs, gpus.machine, driver, loaded);
 
   Diagnosis diagnosis;
   auto const add = [&](RungReport report) { diagnosis.rungs.push_back(std::move(report)); };
   add(std::move(gpus.report));
   add(std::move(driver.report));
   add(diagnose_toolkit(looked_at, programs, driver.cuda, gpus.machine));
+  add(std::move(code.report));
+  add(diagnose_jit_cache(looked_at, code.needs_jit));
+  add(diagnose_variables(looked_at, gpus.machine));
   add(diagnose_surroundings(looked_at, gpus.machine));
   if (!options.python_prefix.empty()) {
     add(diagnose_framework(looked_at, options.python_prefix, gpus.machine, driver.cuda));

@@ -7,9 +7,11 @@
 #include <cuenv/values.hpp>
 #include <cuenv/version.hpp>
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #ifndef _WIN32
 #include <unistd.h>
@@ -18,39 +20,105 @@
 // The cache in which the driver keeps what it has compiled from PTX.
 
 CUENV_NAMESPACE_BEGIN
+
+/// What the variables say of the cache, before anybody looks at the disk.
+struct JitCacheSettings {
+  /// As it is written, so a relative path is one of the working directory; empty where it is not established.
+  std::string folder;
+  /// The variable that names the folder: CUDA_CACHE_PATH, or HOME (Windows: APPDATA).
+  std::string_view named_by;
+  /// The variable that keeps anything new from being stored, and why; empty where the cache is on.
+  std::string_view off_by;
+  std::string_view off_reason;
+  /// Bytes that the cache may have; older entries go (CUDA programming guide).
+  std::uint64_t limit = std::uint64_t{1} << 30;
+};
+
+/// Reads the variables as the driver does (measured, 580, on Linux; the place on Windows from the CUDA programming
+/// guide). Where HOME is not set either, the place is not established.
+[[nodiscard]] inline JitCacheSettings jit_cache_settings(Environment const& environment) {
+  JitCacheSettings settings;
+  auto const off = [&](std::string_view variable, std::string_view reason) {
+    if (settings.off_by.empty()) settings.off_reason = reason, settings.off_by = variable;
+  };
+  auto const disabled = environment.get("CUDA_CACHE_DISABLE");
+  if (disabled && detail::reads_as_on(*disabled)) off("CUDA_CACHE_DISABLE", "it switches the cache off");
+  if (auto const size = environment.get("CUDA_CACHE_MAXSIZE")) {
+    constexpr std::uint64_t largest = std::uint64_t{1} << 32;  // larger and negative numbers act as large
+    std::uint64_t const bytes = detail::strtoull_base10(*size).value;
+    settings.limit = bytes < largest ? bytes : largest;
+    if (bytes < 1024) off("CUDA_CACHE_MAXSIZE", "nothing new fits into so few bytes");  // an entry has some thousand
+  }
+  if (auto path = environment.get("CUDA_CACHE_PATH")) {
+    std::string_view const reason = detail::unusable_directory(*path);
+    if (!reason.empty()) off("CUDA_CACHE_PATH", reason);
+    settings.named_by = "CUDA_CACHE_PATH";
+    if (reason.empty()) settings.folder = std::move(*path);
+    return settings;
+  }
+#ifdef _WIN32
+  settings.named_by = "APPDATA";
+  if (auto const data = environment.get("APPDATA")) settings.folder = *data + "\\NVIDIA\\ComputeCache";
+#else
+  settings.named_by = "HOME";
+  if (auto const home = environment.get("HOME")) settings.folder = *home + "/.nv/ComputeCache";
+#endif
+  return settings;
+}
+
+/// What something directly in a cache's folder is, by its name: the driver writes a file `index` and two levels of
+/// folders of one hexadecimal digit, with files in the lower ones (measured, 580).
+enum class JitCacheEntry { index, folder, foreign };
+
+[[nodiscard]] constexpr JitCacheEntry jit_cache_entry(std::string_view name) noexcept {
+  if (name == "index") return JitCacheEntry::index;
+  return name.size() == 1 && detail::hex_digit(name.front()) >= 0 ? JitCacheEntry::folder : JitCacheEntry::foreign;
+}
+
+/// Whether a folder with these names in it is a driver's cache and nothing else: an index, and nothing foreign. A cache
+/// whose index was removed works as well (measured, 580), and does not count here: other programs keep such folders too.
+[[nodiscard]] inline bool is_jit_cache(std::vector<std::string> const& names) noexcept {
+  bool has_index = false;
+  for (std::string const& name : names) {
+    JitCacheEntry const entry = jit_cache_entry(name);
+    if (entry == JitCacheEntry::foreign) return false;
+    has_index = has_index || entry == JitCacheEntry::index;
+  }
+  return has_index;
+}
+
 namespace detail {
 
-/// True where the folder, or the nearest one above it that is there, can be written: the driver makes what is missing
-/// (measured, 580). A cache that cannot be written is not read either (measured).
-[[nodiscard]] inline bool can_be_written(std::string path) {
-#ifdef _WIN32
-  (void)path;
-  return true;  // not looked at
-#else
+/// The folder, or the nearest one above it that is there: the driver makes what is missing (measured, 580).
+[[nodiscard]] inline std::string nearest_existing(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   while (!path_exists(path)) {
     std::size_t const slash = path.rfind('/');
-    if (slash == std::string::npos) return ::access(".", W_OK) == 0;
-    path.resize(slash == 0 ? 1 : slash);
+    if (slash == std::string::npos) return ".";
+    if (slash == 0) return "/";
+    path.resize(slash);
   }
-  return ::access(path.c_str(), W_OK | X_OK) == 0;
+  return path;
+}
+
+/// True where this user can make files in a folder.
+[[nodiscard]] inline bool can_be_written(std::string const& folder) {
+#ifdef _WIN32
+  (void)folder;
+  return true;  // not looked at
+#else
+  return path_exists(folder + "/.") && ::access(folder.c_str(), W_OK | X_OK) == 0;
 #endif
 }
 
 }  // namespace detail
 
-/// Whether code that the driver compiles is kept for the next run: by the variables, and by whether the folder (by
-/// default $HOME/.nv/ComputeCache) can be written. The kind and the space of the file system are not looked at.
+/// Whether code that the driver compiles is kept for the next run: by the variables, and by whether the folder can be
+/// written; one that cannot is not read either (measured, 580). More is said by diagnose_jit_cache.
 [[nodiscard]] inline bool jit_is_cached(Environment const& environment) {
-  auto const disabled = environment.get("CUDA_CACHE_DISABLE");
-  auto const size = environment.get("CUDA_CACHE_MAXSIZE");
-  auto const path = environment.get("CUDA_CACHE_PATH");
-  if (disabled && detail::reads_as_on(*disabled)) return false;
-  if (size && detail::strtoull_base10(*size).value < 1024) return false;
-  if (path && !detail::unusable_directory(*path).empty()) return false;
-  auto const home = environment.get("HOME");
-  if (!path && !home) return true;  // where the driver writes then is not established
-  return detail::can_be_written(path ? *path : *home + "/.nv/ComputeCache");
+  JitCacheSettings const settings = jit_cache_settings(environment);
+  if (!settings.off_by.empty()) return false;
+  return settings.folder.empty() || detail::can_be_written(detail::nearest_existing(settings.folder));
 }
 
 CUENV_NAMESPACE_END

@@ -134,6 +134,8 @@ struct FileReport {
   bool required = false;
   /// For each GPU that was asked for, in that order.
   std::vector<GpuService> gpus;
+  /// For each of them the verdict on the first module that should serve it and does not; nothing where all do.
+  std::vector<std::optional<Verdict>> refusals;
   /// Errors for a required file's modules that do not serve; a warning for another library that serves a GPU not at
   /// all.
   Diagnostics findings;
@@ -204,7 +206,10 @@ namespace detail {
 class ServiceVisitor {
  public:
   ServiceVisitor(FileReport& report, std::vector<LoadConditions> const& conditions)
-      : report_{report}, conditions_{conditions}, counts_(conditions.size()), part_findings_(conditions.size()) {}
+      : report_{report}, conditions_{conditions}, counts_(conditions.size()), part_findings_(conditions.size()) {
+    report_.refusals.resize(conditions.size());
+    part_refusals_.resize(conditions.size());
+  }
 
   void begin_module(ImageModule const& module) {
     module_ = module;
@@ -219,12 +224,14 @@ class ServiceVisitor {
       Verdict const verdict = judges_[gpu].verdict(damage);
       counts_[gpu].add(module_, verdict.kind);
       bool const damaged = verdict.kind == VerdictKind::damaged;
-      bool said = !report_.required || !(damaged || verdict.kind == VerdictKind::incompatible);
-      said = said || (module_.device_link && !damaged);
+      bool const serves = !(damaged || verdict.kind == VerdictKind::incompatible) || (module_.device_link && !damaged);
+      bool const is_part = ServiceCount::is_relocatable(module_) && !damaged;
+      auto& refusal = (is_part ? part_refusals_ : report_.refusals)[gpu];
+      if (!serves && !refusal) refusal = verdict;
+      bool said = !report_.required || serves;
       // The same for each like GPU is said once.
       for (std::size_t earlier = 0; earlier < gpu; ++earlier)
         said = said || conditions_[earlier].gpu == conditions_[gpu].gpu;
-      bool const is_part = ServiceCount::is_relocatable(module_) && !damaged;
       Diagnostics& findings = is_part ? part_findings_[gpu] : report_.findings;
       if (said || findings.size() >= most_findings) continue;
       Diagnostic finding = to_diagnostic(verdict, conditions_[gpu], where());
@@ -236,7 +243,9 @@ class ServiceVisitor {
   void finish() {
     for (std::size_t gpu = 0; gpu < counts_.size(); ++gpu) {
       report_.gpus.push_back(counts_[gpu].service());
-      if (!counts_[gpu].linked_code_serves()) append(report_.findings, std::move(part_findings_[gpu]));
+      if (counts_[gpu].linked_code_serves()) continue;
+      append(report_.findings, std::move(part_findings_[gpu]));
+      if (!report_.refusals[gpu]) report_.refusals[gpu] = part_refusals_[gpu];
     }
   }
 
@@ -252,6 +261,7 @@ class ServiceVisitor {
   std::vector<LoadConditions> const& conditions_;
   std::vector<ServiceCount> counts_;
   std::vector<Diagnostics> part_findings_;
+  std::vector<std::optional<Verdict>> part_refusals_;
   std::vector<ModuleJudge> judges_;
   ImageModule module_;
 };

@@ -36,3 +36,37 @@ TEST_CASE("a cache that is off or has no room keeps nothing", "[jit_cache]") {
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_MAXSIZE", "1G"}}}));
   CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_DISABLE", "true"}}}));
 }
+
+TEST_CASE("the folder and the limit, by the driver's rule", "[jit_cache]") {
+  auto const settings = cuenv::jit_cache_settings(DescribedEnvironment{{{"HOME", "/home/ada"}}});
+  CHECK(settings.folder == "/home/ada/.nv/ComputeCache");
+  CHECK(settings.named_by == "HOME");
+  CHECK(settings.limit == 1073741824);
+  CHECK(settings.off_by.empty());
+  CHECK(cuenv::jit_cache_settings(DescribedEnvironment{}).folder.empty());
+  auto const set = cuenv::jit_cache_settings(
+      DescribedEnvironment{{{"HOME", "/home/ada"}, {"CUDA_CACHE_PATH", "/c"}, {"CUDA_CACHE_MAXSIZE", "1048576x"}}});
+  CHECK(set.folder == "/c");
+  CHECK(set.named_by == "CUDA_CACHE_PATH");
+  CHECK(set.limit == 1048576);
+  CHECK(cuenv::jit_cache_settings(DescribedEnvironment{{{"CUDA_CACHE_MAXSIZE", "-1"}}}).limit == 4294967296);
+  // The first of the variables that switch it off is named.
+  auto const off = cuenv::jit_cache_settings(
+      DescribedEnvironment{{{"CUDA_CACHE_DISABLE", "1"}, {"CUDA_CACHE_PATH", ""}, {"CUDA_CACHE_MAXSIZE", "0"}}});
+  CHECK(off.off_by == "CUDA_CACHE_DISABLE");
+  CHECK(off.folder.empty());
+}
+
+TEST_CASE("only a folder of the driver's own files is its cache", "[jit_cache]") {
+  CHECK(cuenv::is_jit_cache({"index"}));
+  CHECK(cuenv::is_jit_cache({"0", "a", "F", "index"}));
+  CHECK_FALSE(cuenv::is_jit_cache({"3"}));  // ccache keeps such folders
+  CHECK_FALSE(cuenv::is_jit_cache({}));
+  for (char const* foreign : {"g", "00", "index.html", "Index", "", "-", ".git", "home"}) {
+    INFO(foreign);
+    CHECK_FALSE(cuenv::is_jit_cache({"index", "3", foreign}));
+    CHECK(cuenv::jit_cache_entry(foreign) == cuenv::JitCacheEntry::foreign);
+  }
+  CHECK(cuenv::jit_cache_entry("index") == cuenv::JitCacheEntry::index);
+  CHECK(cuenv::jit_cache_entry("c") == cuenv::JitCacheEntry::folder);
+}

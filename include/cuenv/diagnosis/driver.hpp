@@ -353,7 +353,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
     constexpr std::string_view compiler = "libnvidia-ptxjitcompiler.so.1";
     found.jit_compiler = find_library(site, compiler).has_value() ||
                          site.exists(detail::folder_of(found.library) + "/" + std::string{compiler});
-    report.add_fact("PTX compiler", *found.jit_compiler ? "found" : "not found");
+    if (!driver.simulated_root.empty()) found.jit_compiler.reset();  // it has none, and needs none
+    if (found.jit_compiler) report.add_fact("PTX compiler", *found.jit_compiler ? "found" : "not found");
   }
   detail::check_module_kind(bus, in_container, module, machine, report);
   detail::check_fabric_manager(site, report);
