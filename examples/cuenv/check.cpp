@@ -174,7 +174,7 @@ class Modules {
     cuenv::detail::File const file{path_};
     if (module_.size > file.size() || module_.size > 0x7fffffffU) return outcome;
     std::string bytes(static_cast<std::size_t>(module_.size), '\0');
-    bytes.resize(file.read(module_.offset, reinterpret_cast<unsigned char*>(&bytes[0]), bytes.size()));
+    bytes.resize(file.read(module_.offset, reinterpret_cast<unsigned char*>(bytes.data()), bytes.size()));
     return answered(session_->load_check_bytes(bytes, *gpu_.device, cuenv::Contexts::keep), device, gpu_.conditions);
   }
 

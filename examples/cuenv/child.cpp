@@ -23,7 +23,7 @@ void choose(cuenv::Settings& settings, std::string const& name, std::string cons
 /// Where programs are looked for while PATH is not set: to set it must not hide them.
 std::string default_path() {
   std::string path(::confstr(_CS_PATH, nullptr, 0), '\0');
-  (void)::confstr(_CS_PATH, &path[0], path.size());
+  (void)::confstr(_CS_PATH, path.data(), path.size());
   while (!path.empty() && path.back() == '\0') path.pop_back();
   return path;
 }
