@@ -1,29 +1,12 @@
 #ifndef CUENV_CUENV_HPP
 #define CUENV_CUENV_HPP
 
-/// Everything but the optional adapters: cudart.hpp and nlohmann_json.hpp.
+/// Everything but the diagnosis, which few files of a program need and which takes as long to compile as all the rest
+/// (include diagnose.hpp for it), and the optional adapters: cudart.hpp and nlohmann_json.hpp.
 
 #include <cuenv/child_environment.hpp>
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/device_map.hpp>
-#include <cuenv/diagnose.hpp>
-#include <cuenv/diagnosis/code_targets.hpp>
-#include <cuenv/diagnosis/cuda_runtime.hpp>
-#include <cuenv/diagnosis/driver.hpp>
-#include <cuenv/diagnosis/framework.hpp>
-#include <cuenv/diagnosis/gpu_code.hpp>
-#include <cuenv/diagnosis/gpus.hpp>
-#include <cuenv/diagnosis/jit_cache.hpp>
-#include <cuenv/diagnosis/library_search.hpp>
-#include <cuenv/diagnosis/platform.hpp>
-#include <cuenv/diagnosis/process.hpp>
-#include <cuenv/diagnosis/redact.hpp>
-#include <cuenv/diagnosis/rung.hpp>
-#include <cuenv/diagnosis/site.hpp>
-#include <cuenv/diagnosis/start.hpp>
-#include <cuenv/diagnosis/surroundings.hpp>
-#include <cuenv/diagnosis/toolkit.hpp>
-#include <cuenv/diagnosis/variables.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/environment.hpp>

@@ -1,7 +1,6 @@
 #ifndef CUENV_DIAGNOSE_HPP
 #define CUENV_DIAGNOSE_HPP
 
-#include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/driver.hpp>
 #include <cuenv/diagnosis/framework.hpp>
 #include <cuenv/diagnosis/gpu_code.hpp>
@@ -36,29 +35,6 @@ struct DiagnoseOptions {
   bool start_cuda = false;
 };
 
-/// All rungs that were looked at, from the GPU upwards.
-struct Diagnosis {
-  std::vector<RungReport> rungs;
-
-  /// The lowest rung that is broken, or null: mend it first, since the others stand on it.
-  [[nodiscard]] RungReport const* first_broken() const noexcept {
-    for (RungReport const& rung : rungs) {
-      if (rung.health() == Health::broken) return &rung;
-    }
-    return nullptr;
-  }
-  /// As sound as the worst rung.
-  [[nodiscard]] Health health() const noexcept {
-    Health worst = Health::fine;
-    for (RungReport const& rung : rungs) {
-      Health const health = rung.health();
-      if (health == Health::broken) return health;
-      if (health == Health::doubtful || worst == Health::fine) worst = health;
-    }
-    return worst;
-  }
-};
-
 /// Climbs the ladder on a site: this machine's, or one that a folder describes. Nothing is thrown because a file is
 /// missing, unreadable or nonsense: the rung says what is unknown. Not safe while another thread changes the
 /// environment.
@@ -70,6 +46,9 @@ struct Diagnosis {
     for (std::string const& file : mapped_libraries(looked_at)) loaded.push_back(looked_at.root + file);
     programs.insert(programs.end(), loaded.begin(), loaded.end());
   }
+  // First, since NVML starts a thread that stays (measured, driver 580), and a fork beside a thread is not safe.
+  RungReport start;
+  if (options.start_cuda) start = diagnose_start(looked_at);
   GpusFound gpus = diagnose_gpus(looked_at);
   DriverFound driver = diagnose_driver(looked_at, gpus.machine);
   GpuCodeFound code = diagnose_gpu_code(looked_at, options.programs, gpus.machine, driver, loaded);
@@ -87,28 +66,15 @@ struct Diagnosis {
     add(diagnose_framework(looked_at, options.python_prefix, gpus.machine, driver.cuda));
   }
   if (options.pid != 0) add(diagnose_process(looked_at, gpus.machine));
-  if (options.start_cuda) add(diagnose_start(looked_at));
+  if (options.start_cuda) add(std::move(start));
   return diagnosis;
 }
 
-/// The same on this machine, for this process: where it was not asked to start CUDA, it loads the driver library and
-/// NVML and starts neither a thread nor CUDA. Takes some 30 ms, of which NVML takes most.
+/// The same on this machine, for this process. Where it was not asked to start CUDA, it loads the driver library and
+/// NVML and does not start CUDA; NVML takes most of some 30 ms, and leaves a thread behind (measured, driver 580), so
+/// that a session which has to change the environment comes before, or is refused where setenv is not safe beside
+/// threads.
 [[nodiscard]] inline Diagnosis diagnose(DiagnoseOptions const& options = {}) { return diagnose(this_site(), options); }
-
-/// The diagnosis as text for people, without a final newline.
-[[nodiscard]] inline std::string to_string(Diagnosis const& diagnosis) {
-  std::string text;
-  for (RungReport const& rung : diagnosis.rungs) {
-    if (!text.empty()) text += '\n';
-    text += std::string{to_string(rung.rung)} + ": " + std::string{to_string(rung.health())};
-    for (Fact const& fact : rung.facts) {
-      text += "\n  " + detail::printable(fact.name) + ": " + detail::printable(fact.value);
-    }
-    for (Diagnostic const& finding : rung.findings) text += "\n  " + to_string(finding);
-    for (std::string const& reason : rung.unknown) text += "\n  unknown: " + detail::printable(reason);
-  }
-  return text;
-}
 
 CUENV_NAMESPACE_END
 

@@ -3,7 +3,6 @@
 
 #include <cuenv/detail/text.hpp>
 #include <cuenv/device_map.hpp>
-#include <cuenv/diagnose.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/environment.hpp>

@@ -1,5 +1,6 @@
 // What the fragments on the pages take as given.
 #include <cuenv/cuenv.hpp>
+#include <cuenv/diagnose.hpp>
 
 #include <spawn.h>
 

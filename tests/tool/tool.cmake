@@ -41,3 +41,6 @@ foreach(name verify devices)
   set_tests_properties("gpu.tool_${name}" PROPERTIES LABELS gpu SKIP_RETURN_CODE 77
     ENVIRONMENT_MODIFICATION "${tool_environment}")
 endforeach()
+add_test(NAME gpu.doctor COMMAND ${CUENV_SH} ${CMAKE_CURRENT_SOURCE_DIR}/gpu/doctor.sh)
+set_tests_properties(gpu.doctor PROPERTIES LABELS gpu SKIP_RETURN_CODE 77
+  ENVIRONMENT_MODIFICATION "${tool_environment};STUB=set:${gpu_binary_dir}/stub")

@@ -32,8 +32,10 @@ struct DriverFound {
   std::optional<CudaVersion> cuda;
   /// The file behind libcuda.so.1, links followed; empty where there is none.
   std::string library;
-  /// Whether the loader would find libnvidia-ptxjitcompiler.so.1, which compiles PTX; nothing where that is not known.
+  /// Whether the loader would open libnvidia-ptxjitcompiler.so.1, which compiles PTX; nothing where that is not known.
   std::optional<bool> jit_compiler;
+  /// The file that the loader would take for it, whether it is a library or not; empty where there is none.
+  std::string jit_compiler_file;
   RungReport report;
 };
 
@@ -351,10 +353,14 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   // loader's search says nothing of that search, and a simulated one compiles nothing.
   if (!wsl && driver.simulated_root.empty() && searched && site.real_path(*searched) == found.library) {
     constexpr std::string_view compiler = "libnvidia-ptxjitcompiler.so.1";
-    found.jit_compiler = find_library(site, compiler).has_value() ||
-                         site.exists(detail::folder_of(found.library) + "/" + std::string{compiler});
-    if (!driver.simulated_root.empty()) found.jit_compiler.reset();  // it has none, and needs none
-    if (found.jit_compiler) report.add_fact("PTX compiler", *found.jit_compiler ? "found" : "not found");
+    std::string const beside = detail::folder_of(found.library) + "/" + std::string{compiler};
+    found.jit_compiler_file = find_library(site, compiler).value_or(site.exists(beside) ? beside : "");
+    // A file that is no library is what the loader takes, and the driver answers 221 (measured, driver 580).
+    found.jit_compiler = site.is_elf_file(found.jit_compiler_file);
+    report.add_fact("PTX compiler", *found.jit_compiler ? "found"
+                                    : found.jit_compiler_file.empty()
+                                        ? "not found"
+                                        : found.jit_compiler_file + ", which is no library");
   }
   detail::check_module_kind(bus, in_container, module, machine, report);
   detail::check_fabric_manager(site, report);

@@ -284,8 +284,8 @@ inline void add_loaded(std::vector<std::string> const& loaded, JudgedProgram con
   if (!loaded.empty()) detail::add_loaded(loaded, judged, found);
   if (found.needs_jit && driver.jit_compiler == false) {
     ResultCode const& row = *find_result_code(221);
-    report.findings.push_back({Severity::error, "gpu_code.no_jit_compiler", "libnvidia-ptxjitcompiler.so.1", "",
-                               Diagnostic::no_offset, std::string{row.meaning},
+    report.findings.push_back({Severity::error, "gpu_code.no_jit_compiler", "libnvidia-ptxjitcompiler.so.1",
+                               driver.jit_compiler_file, Diagnostic::no_offset, std::string{row.meaning},
                                "loading PTX answers " + describe_result(row.code), std::string{row.fix}});
   }
   return found;

@@ -141,12 +141,7 @@ struct MappedFile {
     std::string_view const name = std::string_view{file.path}.substr(file.path.rfind('/') + 1);
     bool const is_drivers = detail::starts_with(name, "libcuda.so") || detail::starts_with(name, "libnvidia-");
     if (file.deleted || is_drivers) continue;
-    std::string const head = site.read(file.path, 4).value_or("");
-    if (head ==
-        "\x7f"
-        "ELF") {
-      libraries.push_back(file.path);
-    }
+    if (site.is_elf_file(file.path)) libraries.push_back(file.path);
   }
   return libraries;
 }

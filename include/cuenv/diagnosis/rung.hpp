@@ -1,6 +1,7 @@
 #ifndef CUENV_DIAGNOSIS_RUNG_HPP
 #define CUENV_DIAGNOSIS_RUNG_HPP
 
+#include <cuenv/detail/text.hpp>
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/version.hpp>
 
@@ -60,6 +61,44 @@ struct RungReport {
     return worst;
   }
 };
+
+/// All rungs that were looked at, from the GPU upwards.
+struct Diagnosis {
+  std::vector<RungReport> rungs;
+
+  /// The lowest rung that is broken, or null: mend it first, since the others stand on it.
+  [[nodiscard]] RungReport const* first_broken() const noexcept {
+    for (RungReport const& rung : rungs) {
+      if (rung.health() == Health::broken) return &rung;
+    }
+    return nullptr;
+  }
+  /// As sound as the worst rung.
+  [[nodiscard]] Health health() const noexcept {
+    Health worst = Health::fine;
+    for (RungReport const& rung : rungs) {
+      Health const health = rung.health();
+      if (health == Health::broken) return health;
+      if (health == Health::doubtful || worst == Health::fine) worst = health;
+    }
+    return worst;
+  }
+};
+
+/// The diagnosis as text for people, without a final newline.
+[[nodiscard]] inline std::string to_string(Diagnosis const& diagnosis) {
+  std::string text;
+  for (RungReport const& rung : diagnosis.rungs) {
+    if (!text.empty()) text += '\n';
+    text += std::string{to_string(rung.rung)} + ": " + std::string{to_string(rung.health())};
+    for (Fact const& fact : rung.facts) {
+      text += "\n  " + detail::printable(fact.name) + ": " + detail::printable(fact.value);
+    }
+    for (Diagnostic const& finding : rung.findings) text += "\n  " + to_string(finding);
+    for (std::string const& reason : rung.unknown) text += "\n  unknown: " + detail::printable(reason);
+  }
+  return text;
+}
 
 CUENV_NAMESPACE_END
 

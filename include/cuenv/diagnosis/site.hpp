@@ -55,6 +55,8 @@ struct Site {
   [[nodiscard]] std::optional<std::string> read(std::string_view path, std::size_t limit = 65536) const {
     return detail::read_small_file(path_of(path), limit);
   }
+  /// Whether a file begins as programs and libraries do. Links are followed below the root.
+  [[nodiscard]] bool is_elf_file(std::string_view path) const { return read(real_path(path), 4) == "\177ELF"; }
   /// The names in a folder, in no order; nothing where it cannot be read.
   [[nodiscard]] std::optional<std::vector<std::string>> list(std::string_view path) const {
     return detail::list_directory(path_of(path));

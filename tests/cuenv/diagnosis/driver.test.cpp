@@ -26,7 +26,7 @@ std::string version_text(std::string const& version, bool open = true) {
 }
 
 void library(DescribedTree& tree, std::string const& folder, std::string const& name, std::string const& version) {
-  tree.file(folder + name + "." + version).link(folder + name + ".1", name + "." + version);
+  tree.file(folder + name + "." + version, "\177ELF").link(folder + name + ".1", name + "." + version);
 }
 
 /// A machine with a driver as its installer leaves it.
@@ -301,6 +301,13 @@ TEST_CASE("without the compiler for PTX", "[diagnosis]") {
   tree.file("/proc/driver/nvidia/version", version_text("580.159.04"));
   library(tree, libraries, "libcuda.so", "580.159.04");
   CHECK(diagnose_driver(tree.site(), two_h200()).jit_compiler == false);
+  library(tree, libraries, "libnvidia-ptxjitcompiler.so", "580.159.04");
+  CHECK(diagnose_driver(tree.site(), two_h200()).jit_compiler == true);
+  // A file that is no library, first on the loader's path: the driver answers 221 (measured, driver 580).
+  tree.file("/first/libnvidia-ptxjitcompiler.so.1", "no library");
+  auto const hidden = diagnose_driver(tree.site({{"LD_LIBRARY_PATH", "/first"}}), two_h200());
+  CHECK(hidden.jit_compiler == false);
+  CHECK(hidden.jit_compiler_file == "/first/libnvidia-ptxjitcompiler.so.1");
 }
 
 TEST_CASE("versions are read from the names of files", "[diagnosis]") {

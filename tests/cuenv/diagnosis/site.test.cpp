@@ -13,6 +13,11 @@ TEST_CASE("a site reads its files below its root alone", "[diagnosis]") {
   CHECK(site.read("/proc") == std::nullopt);
   CHECK(site.list("/proc") == std::vector<std::string>{"version"});
   CHECK(site.list("/sys") == std::nullopt);
+  tree.file("/lib/a.so", "\177ELF and more").file("/lib/b.so", "\177EL").link("/lib/c.so", "a.so");
+  CHECK(site.is_elf_file("/lib/c.so"));
+  CHECK_FALSE(site.is_elf_file("/lib/b.so"));
+  CHECK_FALSE(site.is_elf_file("/lib"));
+  CHECK_FALSE(site.is_elf_file(""));
   CHECK(site.get("HOME") == "/home/ada");
   CHECK(site.get("UNSET") == std::nullopt);
   CHECK(site.get("PATH") == std::nullopt);
