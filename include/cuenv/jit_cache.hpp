@@ -70,13 +70,15 @@ struct JitCacheSettings {
 /// folders of one hexadecimal digit, with files in the lower ones (measured, 580).
 enum class JitCacheEntry { index, folder, foreign };
 
+/// Which of them a name is.
 [[nodiscard]] constexpr JitCacheEntry jit_cache_entry(std::string_view name) noexcept {
   if (name == "index") return JitCacheEntry::index;
   return name.size() == 1 && detail::hex_digit(name.front()) >= 0 ? JitCacheEntry::folder : JitCacheEntry::foreign;
 }
 
 /// Whether a folder with these names in it is a driver's cache and nothing else: an index, and nothing foreign. A cache
-/// whose index was removed works as well (measured, 580), and does not count here: other programs keep such folders too.
+/// whose index was removed works as well (measured, 580), and does not count here: other programs keep such folders
+/// too.
 [[nodiscard]] inline bool is_jit_cache(std::vector<std::string> const& names) noexcept {
   bool has_index = false;
   for (std::string const& name : names) {
