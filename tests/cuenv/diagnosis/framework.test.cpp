@@ -113,6 +113,7 @@ TEST_CASE("GPUs that PyTorch has no code for", "[framework]") {
   auto const jit = look(tree, with_gpus({90}));
   CHECK(provokes(jit, "framework.jit_only"));
   CHECK(spares(jit, "framework.gpu_not_served"));
+  CHECK(spares(look(tree, with_gpus({80})), "framework.jit_only"));
   tree.file(library, torch_library(ptx_entry(80, "8.4")));
   auto const old_driver = look(tree, with_gpus({90}), CudaVersion{12, 2});
   REQUIRE(provokes(old_driver, "framework.gpu_not_served"));

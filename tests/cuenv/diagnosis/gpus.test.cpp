@@ -231,6 +231,7 @@ TEST_CASE("a GPU without a device node", "[diagnosis]") {
   two_h200_tree(tree);
   std::filesystem::remove(tree.root() + "/dev/nvidia1");
   auto const report = cuenv::diagnose_gpus(tree.site()).report;
+  CHECK(provokes(report, "gpu.no_device_node"));
   CHECK(severity_of(report, "gpu.no_device_node") == cuenv::Severity::warning);
   CHECK(report.findings.at(0).fix == "nvidia-modprobe -u -c 1");
   tree.file("/.dockerenv");  // a container that was given the first only: as meant
@@ -258,6 +259,7 @@ TEST_CASE("an excluded GPU", "[diagnosis]") {
   simulated::write_root(described, tree.root());
   disk_root(tree);
   auto const report = cuenv::diagnose_gpus(tree.site()).report;
+  CHECK(provokes(report, "gpu.excluded"));
   CHECK(severity_of(report, "gpu.excluded") == cuenv::Severity::note);
   CHECK(spares(report, "gpu.no_device_node"));
   DescribedTree healthy;
