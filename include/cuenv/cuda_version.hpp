@@ -13,8 +13,8 @@ CUENV_NAMESPACE_BEGIN
 
 /// A version of CUDA, X.Y: of a toolkit, or the newest one that a driver serves.
 struct CudaVersion {
-  int major_number = 0;
-  int minor_number = 0;
+  int major_number = 0;  ///< X; 0.0 stands for no version
+  int minor_number = 0;  ///< Y
 
   /// From the form of cuDriverGetVersion, cudaRuntimeGetVersion and CUDA_VERSION: 13000 is 13.0, 12080 is 12.8.
   [[nodiscard]] static constexpr CudaVersion from_number(int number) noexcept {
@@ -30,6 +30,7 @@ struct CudaVersion {
   return a.major_number != b.major_number ? a.major_number < b.major_number : a.minor_number < b.minor_number;
 }
 
+/// "13.0", which `parse_cuda_version` reads.
 [[nodiscard]] inline std::string to_string(CudaVersion version) {
   return std::to_string(version.major_number) + "." + std::to_string(version.minor_number);
 }

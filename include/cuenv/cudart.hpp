@@ -23,11 +23,12 @@ CUENV_NAMESPACE_BEGIN
 
 /// What one device said of a kernel.
 struct KernelResult {
-  LogicalIndex device{0};
-  ComputeCapability compute_capability;
+  LogicalIndex device{0};                ///< as cudaSetDevice counts
+  ComputeCapability compute_capability;  ///< 0.0 where the runtime did not say
   /// The cudaError_t as a number: 0, or 209 (no kernel image for this GPU) and others.
   int code = 0;
 
+  /// True where the code for this GPU is there, or PTX that was compiled for it.
   [[nodiscard]] bool runs() const noexcept { return code == 0; }
 };
 
@@ -58,7 +59,8 @@ namespace detail {
 /// Asks the runtime for the attributes of a kernel on every visible GPU, without launching it: that needs the code to
 /// be there, and gives 209 where it is not (measured, driver 580). A primary context is made on each GPU and stays,
 /// since the runtime uses it from then on. The caller's current device and pending error are as before. Throws
-/// DriverError where the runtime finds no GPU or no driver. Starts a thread that has ended when this returns.
+/// DriverError where the runtime finds no GPU or no driver; its code is then the cudaError_t. Starts a thread that has
+/// ended when this returns. Thread-safe.
 template <class... Arguments>
 [[nodiscard]] std::vector<KernelResult> check_kernel(void (*kernel)(Arguments...)) {
   int code = 0;

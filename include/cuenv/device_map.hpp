@@ -18,14 +18,14 @@ CUENV_NAMESPACE_BEGIN
 
 /// A device as CUDA numbers it in this process.
 struct Device {
-  LogicalIndex logical{0};
+  LogicalIndex logical{0};  ///< its position in DeviceMap::devices()
   /// nvidia-smi's index; empty where it cannot be known. Several MIG instances share one.
   std::optional<PhysicalIndex> physical;
   /// Of the GPU, or of the MIG instance.
   Uuid uuid;
-  PciAddress pci;
-  std::string name;
-  ComputeCapability compute_capability;
+  PciAddress pci;                        ///< of the GPU; the instances of one GPU share it
+  std::string name;                      ///< as the driver gives it, such as "NVIDIA H200"
+  ComputeCapability compute_capability;  ///< as the driver gives it
   /// True for a MIG instance: its bus address is a known GPU's and its UUID is not.
   bool is_mig = false;
 };
@@ -38,16 +38,18 @@ struct Device {
          to_string(device.compute_capability) + "  " + detail::printable(device.name);
 }
 
-/// Prints `to_string`. A template, so that <ostream> is the caller's to include.
+/// Prints `to_string`. A template, so that `<ostream>` is the caller's to include.
 template <class Traits>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, Device const& device) {
   return out << to_string(device).c_str();
 }
 
-/// Which logical device is which GPU, both ways.
+/// Which logical device is which GPU, both ways. A plain value: reading it from several threads is safe.
 class DeviceMap {
  public:
+  /// No devices.
   DeviceMap() = default;
+  /// Takes devices in logical order, as `read_devices` gives them.
   explicit DeviceMap(std::vector<Device> devices) : devices_{std::move(devices)} {}
 
   /// In logical order: the position is the logical index.

@@ -18,9 +18,9 @@ enum class Severity { note, warning, error };
 
 /// One finding: where it was found, what is wrong, what the driver makes of it, and what to type instead.
 struct Diagnostic {
-  static constexpr std::size_t no_offset = static_cast<std::size_t>(-1);
+  static constexpr std::size_t no_offset = static_cast<std::size_t>(-1);  ///< the `offset` of a finding about all of it
 
-  Severity severity = Severity::error;
+  Severity severity = Severity::error;  ///< an error is what makes a list of findings a failure
   /// Stable and machine-readable, such as "visible_devices.duplicate". Always a string literal.
   std::string_view code;
   /// The variable or file that the finding is about.
@@ -53,6 +53,7 @@ inline void append(Diagnostics& to, Diagnostics from) {
   for (Diagnostic& diagnostic : from) to.push_back(std::move(diagnostic));
 }
 
+/// "note", "warning" or "error", in text and JSON.
 [[nodiscard]] inline std::string_view to_string(Severity severity) noexcept {
   switch (severity) {
     case Severity::note: return "note";
@@ -74,7 +75,7 @@ namespace detail {
 }  // namespace detail
 
 /// One finding as text, mostly of one to three lines, without a final newline. Bytes that are no printable ASCII or
-/// UTF-8 are shown as \xNN, so the text is safe to print.
+/// UTF-8 are shown as `\xNN`, so the text is safe to print.
 [[nodiscard]] inline std::string to_string(Diagnostic const& diagnostic) {
   std::string text{to_string(diagnostic.severity)};
   if (!diagnostic.subject.empty()) {

@@ -12,42 +12,44 @@
 CUENV_NAMESPACE_BEGIN
 
 /// The entry points of the CUDA driver that cuenv uses, by their versioned types: cuda.h renames functions between
-/// releases, the exported names stay. A null pointer is an entry point that this driver does not have.
+/// releases, the exported names stay. A null pointer is an entry point that this driver does not have. A type's suffix
+/// is the CUDA version that brought it: _v11040 is 11.4. Everything is in CUDA 11.8, the oldest that cuenv compiles
+/// with, but what says otherwise. All of it is thread-safe, as the driver is.
 struct DriverApi {
-  PFN_cuInit_v2000 init = nullptr;
-  PFN_cuDriverGetVersion_v2020 driver_get_version = nullptr;
-  PFN_cuGetErrorName_v6000 get_error_name = nullptr;
-  PFN_cuGetErrorString_v6000 get_error_string = nullptr;
+  PFN_cuInit_v2000 init = nullptr;                            ///< cuInit: starts CUDA and reads most variables
+  PFN_cuDriverGetVersion_v2020 driver_get_version = nullptr;  ///< cuDriverGetVersion: needs no cuInit; 13000 is 13.0
+  PFN_cuGetErrorName_v6000 get_error_name = nullptr;          ///< cuGetErrorName
+  PFN_cuGetErrorString_v6000 get_error_string = nullptr;      ///< cuGetErrorString
 
-  PFN_cuDeviceGetCount_v2000 device_get_count = nullptr;
-  PFN_cuDeviceGet_v2000 device_get = nullptr;
-  PFN_cuDeviceGetName_v2000 device_get_name = nullptr;
-  PFN_cuDeviceGetUuid_v11040 device_get_uuid = nullptr;  // cuDeviceGetUuid_v2: of a MIG instance its own UUID
-  PFN_cuDeviceGetPCIBusId_v4010 device_get_pci_bus_id = nullptr;
-  PFN_cuDeviceGetAttribute_v2000 device_get_attribute = nullptr;
+  PFN_cuDeviceGetCount_v2000 device_get_count = nullptr;  ///< cuDeviceGetCount: also tells whether CUDA has started
+  PFN_cuDeviceGet_v2000 device_get = nullptr;             ///< cuDeviceGet
+  PFN_cuDeviceGetName_v2000 device_get_name = nullptr;    ///< cuDeviceGetName
+  PFN_cuDeviceGetUuid_v11040 device_get_uuid = nullptr;   ///< cuDeviceGetUuid_v2: of a MIG instance its own UUID
+  PFN_cuDeviceGetPCIBusId_v4010 device_get_pci_bus_id = nullptr;  ///< cuDeviceGetPCIBusId
+  PFN_cuDeviceGetAttribute_v2000 device_get_attribute = nullptr;  ///< cuDeviceGetAttribute
 
-  PFN_cuCtxGetCurrent_v4000 ctx_get_current = nullptr;
-  PFN_cuCtxPushCurrent_v4000 ctx_push_current = nullptr;
-  PFN_cuCtxPopCurrent_v4000 ctx_pop_current = nullptr;
-  PFN_cuDevicePrimaryCtxRetain_v7000 primary_ctx_retain = nullptr;
-  PFN_cuDevicePrimaryCtxRelease_v11000 primary_ctx_release = nullptr;
-  PFN_cuDevicePrimaryCtxGetState_v7000 primary_ctx_get_state = nullptr;
+  PFN_cuCtxGetCurrent_v4000 ctx_get_current = nullptr;                 ///< cuCtxGetCurrent
+  PFN_cuCtxPushCurrent_v4000 ctx_push_current = nullptr;               ///< cuCtxPushCurrent_v2
+  PFN_cuCtxPopCurrent_v4000 ctx_pop_current = nullptr;                 ///< cuCtxPopCurrent_v2
+  PFN_cuDevicePrimaryCtxRetain_v7000 primary_ctx_retain = nullptr;     ///< cuDevicePrimaryCtxRetain: makes the context
+  PFN_cuDevicePrimaryCtxRelease_v11000 primary_ctx_release = nullptr;  ///< cuDevicePrimaryCtxRelease_v2
+  PFN_cuDevicePrimaryCtxGetState_v7000 primary_ctx_get_state = nullptr;  ///< cuDevicePrimaryCtxGetState
 
-  PFN_cuModuleLoadDataEx_v2010 module_load_data_ex = nullptr;
-  PFN_cuModuleUnload_v2000 module_unload = nullptr;
-  PFN_cuModuleGetFunction_v2000 module_get_function = nullptr;
-  PFN_cuModuleGetLoadingMode_v11070 module_get_loading_mode = nullptr;  // since CUDA 11.7
+  PFN_cuModuleLoadDataEx_v2010 module_load_data_ex = nullptr;           ///< cuModuleLoadDataEx
+  PFN_cuModuleUnload_v2000 module_unload = nullptr;                     ///< cuModuleUnload
+  PFN_cuModuleGetFunction_v2000 module_get_function = nullptr;          ///< cuModuleGetFunction
+  PFN_cuModuleGetLoadingMode_v11070 module_get_loading_mode = nullptr;  ///< cuModuleGetLoadingMode, since CUDA 11.7
 
   // Written out: the headers of CUDA 12.0 have no types for them.
-  CUresult(CUDAAPI* module_get_function_count)(unsigned*, CUmodule) = nullptr;               // since CUDA 12.4
-  CUresult(CUDAAPI* module_enumerate_functions)(CUfunction*, unsigned, CUmodule) = nullptr;  // since CUDA 12.4
-  CUresult(CUDAAPI* func_load)(CUfunction) = nullptr;                                        // since CUDA 12.4
-  CUresult(CUDAAPI* func_get_name)(char const**, CUfunction) = nullptr;                      // since CUDA 12.3
+  CUresult(CUDAAPI* module_get_function_count)(unsigned*, CUmodule) = nullptr;               ///< since CUDA 12.4
+  CUresult(CUDAAPI* module_enumerate_functions)(CUfunction*, unsigned, CUmodule) = nullptr;  ///< since CUDA 12.4
+  CUresult(CUDAAPI* func_load)(CUfunction) = nullptr;                                        ///< since CUDA 12.4
+  CUresult(CUDAAPI* func_get_name)(char const**, CUfunction) = nullptr;                      ///< since CUDA 12.3
 };
 
-/// The driver library as it was found in, or loaded into, this process.
+/// The driver library as it was found in, or loaded into, this process. It is never unloaded.
 struct DriverLibrary {
-  DriverApi api;
+  DriverApi api;  ///< all null where the library is not loaded
   /// False where there is none: `api` is empty and `error` says why.
   bool loaded = false;
   /// The loader's own words.

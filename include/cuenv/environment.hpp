@@ -34,17 +34,19 @@ CUENV_NAMESPACE_BEGIN
 
 /// A variable and its text; without a text it is not set.
 struct Assignment {
-  std::string name;
-  std::optional<std::string> text;
+  std::string name;                 ///< not empty, and without '=' and NUL: the system refuses others
+  std::optional<std::string> text;  ///< nothing: not set, or to be removed; "" is set and empty
 };
 
 [[nodiscard]] inline bool operator==(Assignment const& a, Assignment const& b) noexcept {
   return a.name == b.name && a.text == b.text;
 }
 
-/// The environment as the rest of cuenv sees it: the process's own, or one that a test describes.
+/// The environment as the rest of cuenv sees it: the process's own, or one that a test describes. No member throws
+/// anything but bad_alloc.
 class Environment {
  public:
+  /// The text of a variable; nothing where it is not set, or its name cannot be one.
   [[nodiscard]] virtual std::optional<std::string> get(std::string const& name) const = 0;
   /// Sets or removes a variable. Returns 0, or the error number of the system; then nothing has changed.
   virtual int set(Assignment const& assignment) const = 0;

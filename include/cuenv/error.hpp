@@ -11,6 +11,7 @@ CUENV_NAMESPACE_BEGIN
 /// The base of everything that cuenv throws on purpose. `what()` is the text of all its diagnostics.
 class Error : public std::runtime_error {
  public:
+  /// With at least one finding; `what()` is made here.
   explicit Error(Diagnostics diagnostics)
       : std::runtime_error{to_string(diagnostics)}, diagnostics_{std::move(diagnostics)} {}
 
@@ -31,17 +32,17 @@ class TooLateError : public Error {
   using Error::Error;
 };
 
-/// The environment could not be changed. It is as it was before.
+/// The environment could not be changed, or only at the risk of a crash in another thread. It is as it was before.
 class EnvironmentError : public Error {
   using Error::Error;
 };
 
-/// A file could not be read.
+/// A file could not be read, or cannot be an image by its size.
 class FileError : public Error {
   using Error::Error;
 };
 
-/// GPU code that will not run on at least one visible GPU.
+/// GPU code that will not run on at least one visible GPU, or there is no GPU to ask.
 class ImageError : public Error {
   using Error::Error;
 };
@@ -52,6 +53,7 @@ class DriverError : public Error {
   /// `code()` of a machine on which the driver library could not be opened, so that nothing could answer.
   static constexpr int no_driver = -1;
 
+  /// `code` is a CUresult, or `no_driver`.
   DriverError(int code, Diagnostics diagnostics) : Error{std::move(diagnostics)}, code_{code} {}
 
   /// The CUresult as a number: 34, 100, 101, 802, 803, 804, 999 and so on; or `no_driver`.

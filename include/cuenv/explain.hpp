@@ -24,8 +24,8 @@ CUENV_NAMESPACE_BEGIN
 
 /// What one variable of an environment means.
 struct Explanation {
-  std::string name;
-  std::string text;
+  std::string name;  ///< as it stands in the environment
+  std::string text;  ///< as it stands there; may be of any bytes
   /// What is known of the variable; null for a name that cuenv does not know.
   VariableInfo const* info = nullptr;
   /// What the driver makes of the text; empty for variables of tools and containers, and for unknown names.

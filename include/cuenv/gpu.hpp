@@ -16,14 +16,14 @@ CUENV_NAMESPACE_BEGIN
 
 /// Which GPU, counted as nvidia-smi does: the rank by PCI bus among the GPUs that are exposed here. From 0.
 struct PhysicalIndex {
-  explicit constexpr PhysicalIndex(int index) noexcept : value{index} {}
-  int value;
+  explicit constexpr PhysicalIndex(int index) noexcept : value{index} {}  ///< unchecked: settings refuse a negative one
+  int value;                                                              ///< from 0; nvidia-smi's number
 };
 
 /// Which GPU, counted as this process does: the argument of cuDeviceGet and cudaSetDevice. From 0.
 struct LogicalIndex {
-  explicit constexpr LogicalIndex(int index) noexcept : value{index} {}
-  int value;
+  explicit constexpr LogicalIndex(int index) noexcept : value{index} {}  ///< unchecked: settings refuse a negative one
+  int value;                                                             ///< from 0; CUDA's number
 };
 
 [[nodiscard]] constexpr bool operator==(PhysicalIndex a, PhysicalIndex b) noexcept { return a.value == b.value; }
@@ -40,8 +40,8 @@ struct LogicalIndex {
 
 /// The compute capability of a GPU, X.Y: its major and minor revision (9.0 is Hopper, 12.0 Blackwell).
 struct ComputeCapability {
-  int major_revision = 0;
-  int minor_revision = 0;
+  int major_revision = 0;  ///< X; 0.0 stands for "not known"
+  int minor_revision = 0;  ///< Y, from 0 to 9
 
   /// The number in sm_90: ten times X, plus Y.
   [[nodiscard]] constexpr int sm() const noexcept { return major_revision * 10 + minor_revision; }
@@ -53,6 +53,7 @@ struct ComputeCapability {
 [[nodiscard]] constexpr bool operator!=(ComputeCapability a, ComputeCapability b) noexcept { return a.sm() != b.sm(); }
 [[nodiscard]] constexpr bool operator<(ComputeCapability a, ComputeCapability b) noexcept { return a.sm() < b.sm(); }
 
+/// "9.0", which `parse_compute_capability` reads.
 [[nodiscard]] inline std::string to_string(ComputeCapability cc) {
   return std::to_string(cc.major_revision) + "." + std::to_string(cc.minor_revision);
 }
@@ -69,7 +70,7 @@ struct ComputeCapability {
 
 /// The 16 bytes that name one GPU (or one MIG instance) for ever.
 struct Uuid {
-  std::array<std::uint8_t, 16> bytes{};
+  std::array<std::uint8_t, 16> bytes{};  ///< in the order of the text
 };
 
 [[nodiscard]] constexpr bool operator==(Uuid const& a, Uuid const& b) noexcept {
@@ -114,10 +115,10 @@ struct Uuid {
 
 /// Where a device sits on the PCI bus.
 struct PciAddress {
-  std::uint32_t domain = 0;
-  std::uint32_t bus = 0;
-  std::uint32_t device = 0;
-  std::uint32_t function = 0;
+  std::uint32_t domain = 0;    ///< 0 on most machines; up to 32 bits wide
+  std::uint32_t bus = 0;       ///< 0 to 255
+  std::uint32_t device = 0;    ///< 0 to 31
+  std::uint32_t function = 0;  ///< 0 to 7; 0 for a GPU
 
   /// One number that sorts like the bus, which is the order of nvidia-smi and of CUDA_DEVICE_ORDER=PCI_BUS_ID.
   [[nodiscard]] constexpr std::uint64_t rank() const noexcept {
@@ -171,10 +172,10 @@ struct PciAddress {
 
 /// A part of a GPU that is split into MIG instances (compute capability 8.0 and later).
 struct MigInstance {
-  std::optional<Uuid> uuid;
+  std::optional<Uuid> uuid;  ///< of the instance; unknown where NVML does not tell
   /// Numbers of the GPU instance and, within it, of the compute instance.
   int gpu_instance = 0;
-  int compute_instance = 0;
+  int compute_instance = 0;  ///< from 0, within the GPU instance
   /// The profile, such as "1g.10gb"; may be empty.
   std::string profile;
 };
@@ -183,13 +184,13 @@ struct MigInstance {
 struct Gpu {
   /// Unknown where the kernel driver prints question marks.
   std::optional<Uuid> uuid;
-  PciAddress pci;
-  std::string name;
+  PciAddress pci;    ///< what the physical index is counted by
+  std::string name;  ///< as the kernel driver or NVML gives it, such as "NVIDIA H200"; may be empty
   /// Unknown to /proc; NVML and a described machine know it.
   std::optional<ComputeCapability> compute_capability;
   /// Unknown to /proc, which cannot tell; NVML and a described machine know it.
   bool mig_enabled = false;
-  std::vector<MigInstance> mig;
+  std::vector<MigInstance> mig;  ///< in NVML's order; empty without MIG
 };
 
 CUENV_NAMESPACE_END

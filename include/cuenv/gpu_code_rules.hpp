@@ -18,9 +18,9 @@ CUENV_NAMESPACE_BEGIN
 /// What one CUDA release brought: the first driver branch that serves it (0 where that is not known yet), and the PTX
 /// version that its compiler knows.
 struct CudaRelease {
-  CudaVersion cuda;
-  int driver_branch;
-  PtxVersion ptx;
+  CudaVersion cuda;   ///< the release
+  int driver_branch;  ///< 580 of 580.65.06; 0 where not known yet
+  PtxVersion ptx;     ///< the newest that its compiler writes and its driver reads
 };
 
 /// Oldest first. Source: release history of the PTX ISA manual; driver branches from the CUDA release notes.
@@ -38,10 +38,10 @@ inline constexpr std::array<CudaRelease, 33> cuda_releases{{
 
 /// A target and the first PTX version that knows it, in its plain form, with 'a' and with 'f'; 0.0 where there is none.
 struct TargetIntroduction {
-  int sm;
-  PtxVersion plain;
-  PtxVersion specific;
-  PtxVersion family;
+  int sm;               ///< the number in sm_90
+  PtxVersion plain;     ///< for sm_90
+  PtxVersion specific;  ///< for sm_90a; 0.0: there is none
+  PtxVersion family;    ///< for sm_100f; 0.0: there is none
 };
 
 /// Source: .target in the PTX ISA manual, tried with ptxas 13.0.

@@ -17,11 +17,10 @@ CUENV_NAMESPACE_BEGIN
 
 /// What belongs to one compute capability.
 struct GpuGeneration {
-  int sm;
-  std::string_view architecture;
-  /// The first and the last toolkit that builds for it; 0.0 where the last is not known to have come yet.
-  CudaVersion first_toolkit;
-  CudaVersion last_toolkit;
+  int sm;                         ///< ten times X, plus Y, of compute capability X.Y
+  std::string_view architecture;  ///< "Hopper"
+  CudaVersion first_toolkit;      ///< the first that builds for it
+  CudaVersion last_toolkit;       ///< the last that does; 0.0 where it is not known to have come yet
   /// The last branch of the driver for PCI GPUs that runs it; 0 where it has not come, and for GPUs of Tegra.
   int last_driver_branch;
 };

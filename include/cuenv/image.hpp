@@ -20,7 +20,7 @@ enum class Compression : std::uint8_t { none, lz4, zstd };
 
 /// What GPU code was built for: sm_90, sm_90a (this GPU only), sm_100f (its family). `sm` 0 stands for "not known".
 struct Target {
-  int sm = 0;
+  int sm = 0;  ///< 90 in sm_90; 0: not known
   /// 'a', 'f', or 0 for none.
   char suffix = 0;
 };
@@ -30,8 +30,8 @@ struct Target {
 
 /// The version in a PTX text's first line: 9.0 came with CUDA 13.0.
 struct PtxVersion {
-  int major_number = 0;
-  int minor_number = 0;
+  int major_number = 0;  ///< 9 of 9.0; 0.0: not known
+  int minor_number = 0;  ///< 0 of 9.0
 };
 
 [[nodiscard]] constexpr bool operator==(PtxVersion a, PtxVersion b) noexcept {
@@ -65,12 +65,12 @@ enum class PtxHead : std::uint8_t {
 
 /// One piece of GPU code in a module.
 struct ImageEntry {
-  ImageKind kind = ImageKind::unknown;
-  Compression compression = Compression::none;
+  ImageKind kind = ImageKind::unknown;          ///< unknown: of a kind that came later than this cuenv
+  Compression compression = Compression::none;  ///< of the code; headers are always plain
   /// Built with device debug information (-G).
   bool debug = false;
-  Damage damage = Damage::none;
-  PtxHead head = PtxHead::unseen;
+  Damage damage = Damage::none;    ///< of this entry alone
+  PtxHead head = PtxHead::unseen;  ///< for PTX; unseen for the rest
   /// For a cubin: the ABI version of its ELF form, 7 up to CUDA 12.9, 8 from CUDA 13.0 on and for newer GPUs.
   std::uint8_t cubin_abi = 0;
   /// What the entry header says; this is what the driver chooses by.
@@ -92,10 +92,10 @@ enum class ModuleKind : std::uint8_t { unknown, fatbin, cubin, ptx };
 
 /// One module of a file.
 struct ImageModule {
-  ModuleKind kind = ModuleKind::unknown;
+  ModuleKind kind = ModuleKind::unknown;  ///< unknown: a container that came later than this cuenv
   /// What nvcc's device-link step adds to every program it links: it need not serve any GPU.
   bool device_link = false;
-  Damage damage = Damage::none;
+  Damage damage = Damage::none;  ///< of the module around its entries
   /// The section that holds it, such as ".nv_fatbin"; empty where the file is the module, or a search found it.
   std::string section;
   /// The member of an archive that holds it; empty outside archives.
@@ -104,7 +104,7 @@ struct ImageModule {
   std::uint64_t offset = 0;
   /// Bytes it takes, as far as they are there.
   std::uint64_t size = 0;
-  std::vector<ImageEntry> entries;
+  std::vector<ImageEntry> entries;  ///< in the order of the file; empty while a visit is under way
 };
 
 /// What a file is.
@@ -112,7 +112,7 @@ enum class FileKind : std::uint8_t { empty, foreign, fatbin, cubin, ptx, elf, pe
 
 /// What a file is and how that went, without the modules.
 struct FileSummary {
-  FileKind kind = FileKind::foreign;
+  FileKind kind = FileKind::foreign;  ///< by its first bytes, never by its name
   /// Of the file around the modules, such as section headers that lie.
   Damage damage = Damage::none;
   /// In bytes.
@@ -121,8 +121,8 @@ struct FileSummary {
 
 /// A file and all GPU code that was found in it.
 struct ImageFile {
-  FileSummary summary;
-  std::vector<ImageModule> modules;
+  FileSummary summary;               ///< what the file is
+  std::vector<ImageModule> modules;  ///< in the order in which they are found
 };
 
 /// How to inspect.
@@ -135,6 +135,7 @@ struct InspectOptions {
   bool thorough = false;
 };
 
+/// "9.0", as in the .version of a PTX text.
 [[nodiscard]] inline std::string to_string(PtxVersion version) {
   return std::to_string(version.major_number) + "." + std::to_string(version.minor_number);
 }
@@ -147,6 +148,7 @@ struct InspectOptions {
   return text;
 }
 
+/// The enumerator's name: "cubin".
 [[nodiscard]] constexpr std::string_view to_string(ImageKind kind) noexcept {
   switch (kind) {
     case ImageKind::cubin: return "cubin";
@@ -157,6 +159,7 @@ struct InspectOptions {
   return "unknown";
 }
 
+/// The enumerator's name: "zstd".
 [[nodiscard]] constexpr std::string_view to_string(Compression compression) noexcept {
   switch (compression) {
     case Compression::lz4: return "lz4";
@@ -166,6 +169,7 @@ struct InspectOptions {
   return "none";
 }
 
+/// The enumerator's name: "fatbin".
 [[nodiscard]] constexpr std::string_view to_string(ModuleKind kind) noexcept {
   switch (kind) {
     case ModuleKind::fatbin: return "fatbin";
@@ -176,6 +180,7 @@ struct InspectOptions {
   return "unknown";
 }
 
+/// The enumerator's name, with a blank in "thin archive".
 [[nodiscard]] constexpr std::string_view to_string(FileKind kind) noexcept {
   switch (kind) {
     case FileKind::empty: return "empty";

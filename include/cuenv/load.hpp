@@ -37,8 +37,9 @@ struct LoadResult {
   /// `code` of an image that was kept from the driver and of which nobody can say what it would answer.
   static constexpr int not_asked = -1;
 
-  LogicalIndex device{0};
-  /// The CUresult as a number; 0 when the image loaded and every function in it.
+  LogicalIndex device{0};  ///< the one that was asked
+  /// The CUresult as a number; 0 when the image loaded and every function in it. A driver before CUDA 12.4 cannot list
+  /// the functions: of it only those named in LoadOptions::kernels are known.
   int code = 0;
   /// True where it failed before the image was looked at, since no context could be made.
   bool no_context = false;
@@ -51,20 +52,23 @@ struct LoadResult {
   /// The words of the driver's compiler, if it had any.
   std::string log;
 
+  /// True where `code` is 0.
   [[nodiscard]] bool loads() const noexcept { return code == 0; }
 };
 
 /// How to load.
 struct LoadOptions {
+  /// Contexts are released, no kernels are looked for, and progress is not told.
   LoadOptions() = default;
+  /// So that `load_check(path, Contexts::keep)` can be written.
   LoadOptions(Contexts what) : contexts{what} {}
 
-  Contexts contexts = Contexts::release;
+  Contexts contexts = Contexts::release;  ///< what becomes of contexts that were not there before
   /// Kernels that must be in the image, by the name in it: extern "C" names as they are, others mangled.
   std::vector<std::string> kernels;
   /// Called after each device, for what can take minutes; `data` is handed through.
   void (*progress)(LoadResult const& result, void* data) = nullptr;
-  void* data = nullptr;
+  void* data = nullptr;  ///< for `progress`; may be null
 };
 
 namespace detail {
@@ -183,8 +187,8 @@ inline void load_functions(DriverApi const& api, CUmodule module, LoadOptions co
 
 /// Loads an image and every function in it on one device of an initialised driver, and unloads it. What is damaged, or
 /// no GPU code, is refused without asking: some such images make driver 580 hang or crash (measured). The caller's
-/// current context is as before. Safe in several threads at once. cuModuleLoadDataEx is used since only that form gives
-/// the compiler's words.
+/// current context is as before. Nothing is thrown but bad_alloc. Safe in several threads at once. cuModuleLoadDataEx
+/// is used since only that form gives the compiler's words.
 [[nodiscard]] inline LoadResult load_on(DriverApi const& api, LogicalIndex device, detail::PaddedImage const& image,
                                         LoadConditions const& conditions, LoadOptions const& options = {}) {
   LoadResult result;

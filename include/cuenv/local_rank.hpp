@@ -115,13 +115,14 @@ namespace detail {
 
 /// What is known of a launcher.
 struct LauncherRow {
-  Launcher launcher;
+  Launcher launcher;  ///< the key of the row
   /// What people call it.
   std::string_view name;
   /// The variable with the rank on this node, from 0.
   std::string_view rank;
   /// The variable from which `read_size` takes the number of processes on this node.
   std::string_view size;
+  /// The size, from 1 to `most_local_ranks`; nothing where it is not told, with a finding where it cannot be read.
   std::optional<int> (*read_size)(Environment const& environment, std::string_view name, Diagnostics& findings);
   /// The rank is this launcher's only where this one is set too; "" where the rank alone shows it.
   std::string_view shown_by;

@@ -24,6 +24,7 @@ enum class MachineSource {
   described  ///< a file or a program
 };
 
+/// The enumerator's name, in text and JSON.
 [[nodiscard]] constexpr std::string_view to_string(MachineSource source) noexcept {
   constexpr std::string_view names[] = {"unknown", "proc", "nvml", "described"};
   return names[static_cast<std::size_t>(source)];
@@ -33,7 +34,7 @@ enum class MachineSource {
 struct Machine {
   /// In the order of the PCI bus: the position is the physical index.
   std::vector<Gpu> gpus;
-  MachineSource source = MachineSource::unknown;
+  MachineSource source = MachineSource::unknown;  ///< unknown: `gpus` is empty because nobody could tell
   /// Such as "580.159.04"; empty where unknown.
   std::string driver_version;
 

@@ -52,7 +52,7 @@ inline constexpr VariableInfo related_variables[] = {
 
 /// A name that is recommended here and there and that nothing reads.
 struct IneffectiveName {
-  std::string_view name;
+  std::string_view name;  ///< compared exactly
   /// What to use in its place; may be empty.
   std::string_view instead;
 };

@@ -93,6 +93,7 @@ template <class Json>
 }  // namespace detail
 
 /// What nlohmann/json looks for when it is given a value of cuenv: each makes an object with the members of the struct.
+/// Here and below nothing is thrown but bad_alloc, whatever bytes are in the texts.
 template <class Json>
 void to_json(Json& json, Diagnostic const& finding) {
   json = Json::object();
@@ -106,6 +107,7 @@ void to_json(Json& json, Diagnostic const& finding) {
   put_text(json, "fix", std::string_view{finding.fix});
 }
 
+/// "facts" are of "name" and "value", "unknown" of "reason"; each may have a _hex beside it.
 template <class Json>
 void to_json(Json& json, RungReport const& report) {
   json = Json::object();
@@ -127,6 +129,7 @@ void to_json(Json& json, RungReport const& report) {
   }
 }
 
+/// "first_broken" is the name of that rung, or null.
 template <class Json>
 void to_json(Json& json, Diagnosis const& diagnosis) {
   json = Json::object();
@@ -139,6 +142,7 @@ void to_json(Json& json, Diagnosis const& diagnosis) {
   for (RungReport const& rung : diagnosis.rungs) json["rungs"].push_back(Json(rung));
 }
 
+/// "uuid" has its tag. "mig" is null for a whole GPU, and its members are null, since the driver does not tell them.
 template <class Json>
 void to_json(Json& json, Device const& device) {
   json = Json::object();
@@ -155,6 +159,7 @@ void to_json(Json& json, Device const& device) {
   }
 }
 
+/// "reason" is the enumerator's name.
 template <class Json>
 void to_json(Json& json, DroppedEntry const& dropped) {
   json = Json::object();
@@ -163,6 +168,7 @@ void to_json(Json& json, DroppedEntry const& dropped) {
   json["reason"] = std::string{to_string(dropped.reason)};
 }
 
+/// "code" is what cuInit answers: 100 or 101.
 template <class Json>
 void to_json(Json& json, VoidEntry const& entry) {
   json = Json::object();
@@ -219,6 +225,7 @@ template <class Json>
   return json;
 }
 
+/// "default" is `fallback`; "since", "until" and "platform" are null where they are empty in the struct.
 template <class Json>
 void to_json(Json& json, VariableInfo const& info) {
   json = Json::object();
@@ -267,17 +274,20 @@ template <class Json>
 
 }  // namespace detail
 
+/// "found" and "wanted" are null for a variable that is not set; "outcome" is in words.
 template <class Json>
 void to_json(Json& json, PlannedVariable const& variable) {
   json = detail::variable_json<Json>(variable.name, variable.found, variable.wanted, variable.outcome);
   json["set_by_this_process"] = variable.set_by_this_process;
 }
 
+/// The same, without "set_by_this_process".
 template <class Json>
 void to_json(Json& json, ReportedVariable const& variable) {
   json = detail::variable_json<Json>(variable.name, variable.found, variable.wanted, variable.outcome);
 }
 
+/// Its variables and findings.
 template <class Json>
 void to_json(Json& json, Plan const& plan) {
   json = Json::object();
@@ -286,6 +296,7 @@ void to_json(Json& json, Plan const& plan) {
   json["findings"] = detail::array_of<Json>(plan.findings);
 }
 
+/// "cuda" is a text, "13.0"; what is 0 or empty in the struct is null.
 template <class Json>
 void to_json(Json& json, Report const& report) {
   json = Json::object();
@@ -306,6 +317,7 @@ void to_json(Json& json, Report const& report) {
   json["findings"] = detail::array_of<Json>(report.findings);
 }
 
+/// What the driver answered: `verdict`, `function` and `kept_from_driver` are not in it.
 template <class Json>
 void to_json(Json& json, LoadResult const& result) {
   json = Json::object();

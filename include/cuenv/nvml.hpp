@@ -15,42 +15,43 @@
 CUENV_NAMESPACE_BEGIN
 
 /// The entry points of NVML that cuenv uses. Declared here, since nvml.h is a part of its own of the toolkit and often
-/// absent; all are in NVML since driver 470 or earlier. A result of 0 is success.
+/// absent; all are in NVML since driver 470 or earlier. A result of 0 is success. A null pointer is an entry point that
+/// this library does not have. Thread-safe, as NVML is (its manual).
 struct NvmlApi {
   /// nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3.
   struct PciInfo {
-    char bus_id_legacy[16];
-    unsigned domain;
-    unsigned bus;
-    unsigned device;
-    unsigned pci_device_id;
-    unsigned pci_sub_system_id;
-    char bus_id[32];
+    char bus_id_legacy[16];      ///< "0000:07:00.0", ended by NUL
+    unsigned domain;             ///< as in PciAddress
+    unsigned bus;                ///< the same
+    unsigned device;             ///< the same; there is no function, which is 0 for a GPU
+    unsigned pci_device_id;      ///< device id in the upper 16 bits, vendor id (0x10de) in the lower ones
+    unsigned pci_sub_system_id;  ///< the same of the board
+    char bus_id[32];             ///< "00000000:07:00.0", ended by NUL
   };
-  using Handle = struct nvmlDevice_st*;
+  using Handle = struct nvmlDevice_st*;  ///< nvmlDevice_t; good until shutdown
 
-  int (*init)() = nullptr;
-  int (*shutdown)() = nullptr;
-  char const* (*error_string)(int) = nullptr;
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*device_count)(unsigned*) = nullptr;
-  int (*device_by_index)(unsigned, Handle*) = nullptr;
-  int (*uuid)(Handle, char*, unsigned) = nullptr;
-  int (*name)(Handle, char*, unsigned) = nullptr;
-  int (*pci_info)(Handle, PciInfo*) = nullptr;
-  int (*compute_capability)(Handle, int*, int*) = nullptr;
-  int (*mig_mode)(Handle, unsigned*, unsigned*) = nullptr;
-  int (*max_mig_devices)(Handle, unsigned*) = nullptr;
-  int (*mig_device)(Handle, unsigned, Handle*) = nullptr;
-  int (*gpu_instance)(Handle, unsigned*) = nullptr;
-  int (*compute_instance)(Handle, unsigned*) = nullptr;
+  int (*init)() = nullptr;  ///< nvmlInit_v2: takes about 10 ms (measured, two H200); counted, so each needs a shutdown
+  int (*shutdown)() = nullptr;                       ///< nvmlShutdown
+  char const* (*error_string)(int) = nullptr;        ///< nvmlErrorString
+  int (*driver_version)(char*, unsigned) = nullptr;  ///< nvmlSystemGetDriverVersion; sizes are in bytes, with the NUL
+  int (*device_count)(unsigned*) = nullptr;          ///< nvmlDeviceGetCount_v2
+  int (*device_by_index)(unsigned, Handle*) = nullptr;      ///< nvmlDeviceGetHandleByIndex_v2
+  int (*uuid)(Handle, char*, unsigned) = nullptr;           ///< nvmlDeviceGetUUID, of an instance too: with its tag
+  int (*name)(Handle, char*, unsigned) = nullptr;           ///< nvmlDeviceGetName
+  int (*pci_info)(Handle, PciInfo*) = nullptr;              ///< nvmlDeviceGetPciInfo_v3
+  int (*compute_capability)(Handle, int*, int*) = nullptr;  ///< nvmlDeviceGetCudaComputeCapability
+  int (*mig_mode)(Handle, unsigned*, unsigned*) = nullptr;  ///< nvmlDeviceGetMigMode: now, and after a reset; 1 is on
+  int (*max_mig_devices)(Handle, unsigned*) = nullptr;      ///< nvmlDeviceGetMaxMigDeviceCount
+  int (*mig_device)(Handle, unsigned, Handle*) = nullptr;   ///< nvmlDeviceGetMigDeviceHandleByIndex
+  int (*gpu_instance)(Handle, unsigned*) = nullptr;         ///< nvmlDeviceGetGpuInstanceId
+  int (*compute_instance)(Handle, unsigned*) = nullptr;     ///< nvmlDeviceGetComputeInstanceId
 };
 
 /// The library as it was loaded, or not: then `error` has the loader's own words.
 struct NvmlLibrary {
-  NvmlApi api;
-  bool loaded = false;
-  std::string error;
+  NvmlApi api;          ///< all null where it was not loaded
+  bool loaded = false;  ///< true where the library is in the process; it stays there
+  std::string error;    ///< empty where it was loaded
 };
 
 /// Opens libnvidia-ml.so.1 (Windows: nvml.dll). Initialising it takes about 10 ms and listing GPUs about as much
@@ -96,7 +97,8 @@ namespace detail {
 }  // namespace detail
 
 /// The machine as NVML sees it, whatever the CUDA variables say; `source` stays unknown where NVML cannot be used, and
-/// `error` then says why. MIG instances were not measured. Initialises NVML and shuts it down again.
+/// `error` then says why. MIG instances were not measured. Initialises NVML and shuts it down again. Nothing is thrown
+/// but bad_alloc. Thread-safe.
 [[nodiscard]] inline Machine read_machine_from_nvml(NvmlLibrary const& nvml, std::string& error) {
   Machine machine;
   NvmlApi const& api = nvml.api;

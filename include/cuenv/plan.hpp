@@ -31,6 +31,7 @@ enum class Outcome {
   left          ///< CUDA would not see it any more, so nothing was changed
 };
 
+/// In words, for text and JSON: "already set", "left: too late".
 [[nodiscard]] constexpr std::string_view to_string(Outcome outcome) noexcept {
   constexpr std::string_view names[] = {"applied", "already set", "kept from the environment", "left: too late"};
   return names[static_cast<std::size_t>(outcome)];
@@ -38,10 +39,10 @@ enum class Outcome {
 
 /// One variable of a plan. A text that is empty as an optional stands for a variable that is not set.
 struct PlannedVariable {
-  std::string_view name;
-  std::optional<std::string> found;
-  std::optional<std::string> wanted;
-  Outcome outcome = Outcome::applied;
+  std::string_view name;               ///< of the table in variables.hpp
+  std::optional<std::string> found;    ///< in the environment
+  std::optional<std::string> wanted;   ///< by the settings, in canonical text
+  Outcome outcome = Outcome::applied;  ///< only `applied` changes anything
   /// True where `found` is not what the process was started with: an earlier session or the program itself set it, so
   /// it is not the user's or the launcher's word.
   bool set_by_this_process = false;
@@ -54,7 +55,7 @@ struct PlannedVariable {
 
 /// What a session is going to change, and what it noticed.
 struct Plan {
-  std::vector<PlannedVariable> variables;
+  std::vector<PlannedVariable> variables;  ///< those that have a setting, or are brought by one
   /// With an error among them nothing may be applied.
   Diagnostics findings;
 

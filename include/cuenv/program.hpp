@@ -42,6 +42,7 @@ enum class Service {
   empty    ///< there is no module that needs to
 };
 
+/// In words: "serves", "serves partly", "serves not at all", "has no GPU code".
 [[nodiscard]] constexpr std::string_view to_string(Service service) noexcept {
   constexpr std::string_view names[] = {"serves", "serves partly", "serves not at all", "has no GPU code"};
   return names[static_cast<std::size_t>(service)];
@@ -49,13 +50,14 @@ enum class Service {
 
 /// The modules of one file, counted by their verdicts for one GPU.
 struct GpuService {
-  std::size_t native = 0;
+  std::size_t native = 0;  ///< with SASS for it
   /// Compiled by the driver at first use, if the compiler takes them.
   std::size_t jit = 0;
-  std::size_t unknown = 0;
-  std::size_t incompatible = 0;
-  std::size_t damaged = 0;
+  std::size_t unknown = 0;       ///< of which only the driver can tell; counted as serving
+  std::size_t incompatible = 0;  ///< without code for it
+  std::size_t damaged = 0;       ///< not to be given to a driver
 
+  /// The counts in one word.
   [[nodiscard]] Service service() const noexcept {
     std::size_t const good = native + jit + unknown;
     std::size_t const bad = incompatible + damaged;
@@ -71,6 +73,7 @@ struct GpuService {
 ///   measured.
 class ServiceCount {
  public:
+  /// Takes a module into account, with the verdict on it for this GPU.
   void add(ImageModule const& module, VerdictKind kind) noexcept {
     bool const good = kind == VerdictKind::native || kind == VerdictKind::jit || kind == VerdictKind::unknown;
     if (module.device_link && kind != VerdictKind::damaged) {
@@ -89,6 +92,7 @@ class ServiceCount {
   /// Whether the program's relocatable code is there in a linked form that serves.
   [[nodiscard]] constexpr bool linked_code_serves() const noexcept { return is_linked_ && link_serves_; }
 
+  /// The modules so far.
   [[nodiscard]] constexpr GpuService service() const noexcept {
     GpuService sum = service_;
     GpuService parts = relocatable_;
@@ -129,7 +133,7 @@ class ServiceCount {
 
 /// One file of the program.
 struct FileReport {
-  std::string path;
+  std::string path;  ///< as the loader has it, or as the caller wrote it
   /// True for the executable and the libraries that the caller named.
   bool required = false;
   /// For each GPU that was asked for, in that order.
@@ -143,7 +147,7 @@ struct FileReport {
 
 /// The files of the program that hold GPU code, and what cannot be read.
 struct ProgramReport {
-  std::vector<FileReport> files;
+  std::vector<FileReport> files;  ///< the executable first, then named libraries, then others
   /// Modules that the driver has to compile at their first use, summed over files and GPUs.
   std::size_t jit_modules = 0;
   /// False where the environment keeps compiled code from being cached, so that this happens in each run.

@@ -40,7 +40,7 @@ inline constexpr int most_gpus_per_rank = 1024;
 struct RankPolicy {
   /// From 1 to `most_gpus_per_rank`.
   int gpus_per_rank = 1;
-  TooManyRanks too_many = TooManyRanks::share;
+  TooManyRanks too_many = TooManyRanks::share;  ///< for a rank beyond the last GPU
 };
 
 namespace detail {

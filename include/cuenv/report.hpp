@@ -16,15 +16,15 @@ CUENV_NAMESPACE_BEGIN
 
 /// A variable as a session left it, with texts of its own.
 struct ReportedVariable {
-  std::string name;
-  std::optional<std::string> found;   ///< before the session
-  std::optional<std::string> wanted;  ///< by the settings
-  Outcome outcome = Outcome::applied;
+  std::string name;                    ///< of the variable
+  std::optional<std::string> found;    ///< before the session
+  std::optional<std::string> wanted;   ///< by the settings
+  Outcome outcome = Outcome::applied;  ///< what became of the setting
 };
 
 /// What a session did, saw and noticed.
 struct Report {
-  std::vector<ReportedVariable> variables;
+  std::vector<ReportedVariable> variables;  ///< in the order in which they were set
   /// True when CUDA was initialised by somebody else, or by an earlier session.
   bool attached = false;
   /// cuDriverGetVersion: 13000 is CUDA 13.0; 0 where unknown.
@@ -33,8 +33,8 @@ struct Report {
   std::string driver_path;
   /// "" on a real machine, else the folder that describes the simulated one.
   std::string simulated_root;
-  MachineSource machine_source = MachineSource::unknown;
-  std::string driver_version;
+  MachineSource machine_source = MachineSource::unknown;  ///< who told of the physical GPUs
+  std::string driver_version;                             ///< such as "580.159.04"; empty where unknown
   /// Why there is no CUDA, as text; empty when there is.
   std::string absence;
   /// Notes and warnings.

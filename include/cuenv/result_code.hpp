@@ -10,7 +10,7 @@ CUENV_NAMESPACE_BEGIN
 
 /// A result of the driver in words. The runtime API uses the same numbers for the same things.
 struct ResultCode {
-  int code;
+  int code;  ///< a CUresult, or cudaError_t of the same number
   /// The enumerator without "CUDA_ERROR_".
   std::string_view name;
   /// What happened, as a sentence without its full stop.

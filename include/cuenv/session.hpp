@@ -40,6 +40,7 @@ enum class SessionOptions : unsigned {
   despite_threads = 8
 };
 
+/// Both sets of options.
 [[nodiscard]] constexpr SessionOptions operator|(SessionOptions a, SessionOptions b) noexcept {
   return static_cast<SessionOptions>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
@@ -50,8 +51,11 @@ enum class SessionOptions : unsigned {
 
 /// The options by their short names: `cuenv::absent_ok | cuenv::ask_nvml`.
 inline constexpr SessionOptions absent_ok = SessionOptions::absent_ok;
+/// Asks NVML where /proc tells nothing.
 inline constexpr SessionOptions ask_nvml = SessionOptions::ask_nvml;
+/// Leaves what is too late.
 inline constexpr SessionOptions apply_what_still_works = SessionOptions::apply_what_still_works;
+/// Changes the environment whatever threads run.
 inline constexpr SessionOptions despite_threads = SessionOptions::despite_threads;
 
 /// Settings put into force, CUDA started, and the devices known: what a program makes first thing in main().
@@ -65,13 +69,13 @@ inline constexpr SessionOptions despite_threads = SessionOptions::despite_thread
 /// in its constructor can come before it, and the session is refused if it has something to change.
 ///
 /// A session can be made again: with settings that are in force it attaches, with others it is refused. Making one is
-/// not thread-safe, since it may change the environment; everything else on it is, but for `load_check` and what uses
-/// it, which may run in several threads at once on different sessions or the same.
+/// not thread-safe, since it may change the environment; everything else on it is, `load_check` and the driver's
+/// compiler included.
 class Session {
  public:
   /// Throws SettingsError (a setting is wrong), TooLateError (CUDA has started and a setting would not take effect),
-  /// EnvironmentError (the system refused), DriverError (no driver, a stub, no device, any failed cuInit; never with
-  /// absent_ok). Each names every problem.
+  /// EnvironmentError (the system refused, or other threads could crash), DriverError (no driver, a stub, no device,
+  /// any failed cuInit; never with absent_ok). Each names every problem. Not thread-safe.
   explicit Session(Settings const& settings = {}, SessionOptions options = SessionOptions::none,
                    System const& system = {})
       : options_{options} {
@@ -94,10 +98,12 @@ class Session {
   [[nodiscard]] DriverLibrary const& driver() const noexcept { return driver_; }
 
   /// Loads an image file on every visible GPU, or on one, and says what each answered: every function is loaded as
-  /// well, and what is damaged is refused without asking the driver. Throws FileError where the file cannot be read.
+  /// well, and what is damaged is refused without asking the driver. Throws FileError where the file cannot be read, is
+  /// empty or larger than 2 GiB, and ImageError where there is no such logical GPU. Thread-safe.
   [[nodiscard]] std::vector<LoadResult> load_check(std::string const& path, LoadOptions const& options = {}) const {
     return load_everywhere(detail::PaddedImage::from_file(path), options);
   }
+  /// The same on one GPU.
   [[nodiscard]] LoadResult load_check(std::string const& path, LogicalIndex device,
                                       LoadOptions const& options = {}) const {
     return load_on_one(device, detail::PaddedImage::from_file(path), options);
@@ -107,6 +113,7 @@ class Session {
                                                          LoadOptions const& options = {}) const {
     return load_everywhere(detail::PaddedImage{bytes}, options);
   }
+  /// The same on one GPU.
   [[nodiscard]] LoadResult load_check_bytes(std::string_view bytes, LogicalIndex device,
                                             LoadOptions const& options = {}) const {
     return load_on_one(device, detail::PaddedImage{bytes}, options);

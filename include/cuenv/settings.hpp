@@ -41,10 +41,10 @@ class Settings {
  public:
   /// One choice.
   struct Entry {
-    VariableRow const* variable;
+    VariableRow const* variable;  ///< never null; lives for ever
     /// The canonical text, as the variable's `parse` reads it.
     std::string text;
-    Precedence precedence = Precedence::keep;
+    Precedence precedence = Precedence::keep;  ///< whose value counts
   };
 
   /// Chooses a value; a later choice for the same variable replaces it. A value that the driver would misread, ignore

@@ -17,9 +17,9 @@ CUENV_NAMESPACE_BEGIN
 /// The places where cuenv touches the world, as a value: the default is this machine and this process, and a test
 /// describes another.
 struct System {
-  Environment const* environment = &process_environment;
-  DriverLibrary (*open_driver)(DriverOpen how) = open_driver_library;
-  NvmlLibrary (*open_nvml)() = open_nvml_library;
+  Environment const* environment = &process_environment;               ///< never null; must outlive its user
+  DriverLibrary (*open_driver)(DriverOpen how) = open_driver_library;  ///< never null; must not start CUDA
+  NvmlLibrary (*open_nvml)() = open_nvml_library;                      ///< never null; called where NVML is asked
   /// The folder that stands for "/" when /proc and /dev are read; "" for the real one.
   std::string root;
 };
@@ -36,6 +36,7 @@ enum class DriverState {
   unusable         ///< it answers something else
 };
 
+/// In words: "not loaded", "context active".
 [[nodiscard]] constexpr std::string_view to_string(DriverState state) noexcept {
   constexpr std::string_view names[] = {"not loaded",  "loaded",         "failed", "forked",
                                         "initialised", "context active", "stub",   "unusable"};

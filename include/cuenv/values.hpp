@@ -20,8 +20,8 @@ CUENV_NAMESPACE_BEGIN
 
 /// A number of bytes.
 struct ByteCount {
-  explicit constexpr ByteCount(std::uint64_t count) noexcept : bytes{count} {}
-  std::uint64_t bytes;
+  explicit constexpr ByteCount(std::uint64_t count) noexcept : bytes{count} {}  ///< see also `gibibytes` and the like
+  std::uint64_t bytes;                                                          ///< each setting has a limit of its own
 };
 [[nodiscard]] constexpr bool operator==(ByteCount a, ByteCount b) noexcept { return a.bytes == b.bytes; }
 [[nodiscard]] constexpr bool operator!=(ByteCount a, ByteCount b) noexcept { return a.bytes != b.bytes; }

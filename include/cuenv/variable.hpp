@@ -17,6 +17,7 @@ enum class Evidence {
   documented  ///< NVIDIA's documents say so; not measured
 };
 
+/// The enumerator's name, in text and JSON.
 [[nodiscard]] constexpr std::string_view to_string(Evidence evidence) noexcept {
   return evidence == Evidence::measured ? "measured" : "documented";
 }
@@ -30,6 +31,7 @@ enum class Moment {
   not_driver    ///< read by a tool, a library or the container runtime, not by the driver
 };
 
+/// In words, for text and JSON: "cuInit", "context creation".
 [[nodiscard]] constexpr std::string_view to_string(Moment moment) noexcept {
   constexpr std::string_view names[] = {"cuInit", "context creation", "module load", "unknown",
                                         "not read by the driver"};
@@ -40,26 +42,24 @@ enum class Moment {
 struct Effect {
   /// The effective value in words: "on", "32", "1 byte: nothing new is cached".
   std::string value;
-  Evidence evidence = Evidence::documented;
-  /// Filled where the text does not mean what it seems to: what is wrong, and what to type instead.
-  std::string problem = {};
-  std::string fix = {};
+  Evidence evidence = Evidence::documented;  ///< of `value`
+  std::string problem = {};                  ///< filled where the text does not mean what it seems to: what is wrong
+  std::string fix = {};                      ///< what to type instead; empty without a problem
   /// True where the driver dies of it: cuInit or the context fails.
   bool fatal = false;
 };
 
 /// What is known of a variable, whatever its type: one row of the table in variables.hpp.
 struct VariableInfo {
-  std::string_view name;
+  std::string_view name;  ///< as the environment has it: "CUDA_CACHE_PATH"
   /// The texts that are accepted from a program, in words.
   std::string_view accepted;
   /// What holds when it is not set.
   std::string_view fallback;
-  Moment read = Moment::unknown;
-  Evidence read_evidence = Evidence::documented;
-  /// First and last CUDA version with it; "" where that is not established.
-  std::string_view since;
-  std::string_view until;
+  Moment read = Moment::unknown;                  ///< when the driver reads it; a later change is ignored
+  Evidence read_evidence = Evidence::documented;  ///< of `read`
+  std::string_view since;                         ///< the first CUDA version with it; "" where that is not established
+  std::string_view until;                         ///< the last; "" where that is not established, or has not come
   /// "", or the only platform on which it is read.
   std::string_view platform;
   /// One line on what it is for.
@@ -71,7 +71,7 @@ struct VariableInfo {
 /// A variable that a program can set: its row, and how its values are read and written.
 template <class T>
 struct Variable {
-  VariableInfo info;
+  VariableInfo info;  ///< purpose, accepted texts, default, CUDA versions
   /// Reads a text strictly: only what means to the driver what it says. Problems are added, and then nothing returned.
   std::optional<T> (*parse)(std::string_view name, std::string_view text, Diagnostics& problems);
   /// Writes a value so that `parse` reads the same value again.

@@ -302,7 +302,7 @@ inline constexpr Variable<int> mps_client_priority =
 
 /// A variable of any type, for code that works on texts.
 struct VariableRow {
-  VariableInfo const* info;
+  VariableInfo const* info;  ///< never null
   /// The strict reading: the same value in its canonical text, or problems and nothing.
   std::optional<std::string> (*canonical)(std::string_view text, Diagnostics& problems);
   /// The driver's reading; null for CUDA_VISIBLE_DEVICES, which needs the machine.
@@ -351,7 +351,7 @@ inline constexpr auto const& settable_variables = detail::SettableRows::rows;
 
 /// A switch that helps to find a mistake and makes every other run slow, or hang, when it is left on.
 struct SlowSwitch {
-  std::string_view name;
+  std::string_view name;  ///< one of `settable_variables`
   /// What it costs while it is on.
   std::string_view cost;
 };

@@ -24,10 +24,10 @@ struct JitSwitches {
 
 /// The texts of the four variables behind the switches; nothing for one that is not set.
 struct JitVariables {
-  std::optional<std::string_view> force_ptx_jit;
-  std::optional<std::string_view> force_jit;
-  std::optional<std::string_view> disable_ptx_jit;
-  std::optional<std::string_view> disable_jit;
+  std::optional<std::string_view> force_ptx_jit;    ///< CUDA_FORCE_PTX_JIT
+  std::optional<std::string_view> force_jit;        ///< CUDA_FORCE_JIT, since CUDA 13.1; works on 13.0 too
+  std::optional<std::string_view> disable_ptx_jit;  ///< CUDA_DISABLE_PTX_JIT
+  std::optional<std::string_view> disable_jit;      ///< CUDA_DISABLE_JIT, since CUDA 13.1; works on 13.0 too
 };
 
 /// What the driver makes of the variables: on where the text is a number of value 1 in its lower 32 bits (measured,
@@ -42,10 +42,10 @@ struct JitVariables {
 
 /// Where code is to be loaded.
 struct LoadConditions {
-  ComputeCapability gpu;
+  ComputeCapability gpu;  ///< of the one GPU that the verdict is for
   /// The CUDA version that the driver serves (cuDriverGetVersion); without it, no limit of a driver is looked at.
   std::optional<CudaVersion> driver;
-  JitSwitches switches;
+  JitSwitches switches;  ///< none, unless `jit_switches` is asked
 };
 
 /// The short answer. `native`: SASS that runs as it is. `jit`: the driver has to compile PTX first. `incompatible`:
@@ -56,38 +56,38 @@ enum class VerdictKind : std::uint8_t { native, jit, incompatible, damaged, unkn
 /// Why. Of all entries that the driver cannot take, the nearest miss counts: those further down in this list are
 /// nearer.
 enum class Reason : std::uint8_t {
-  matches,
-  empty_file,
-  no_gpu_code,  ///< a file of another kind
-  no_entries,
-  host_file,               ///< a program or library: its modules are loaded one by one, not the file
-  damage,                  ///< see Verdict::damage
-  only_lto_ir,             ///< link-time IR, which no driver loads by itself
-  older_gpu_only,          ///< SASS for older GPUs
-  newer_gpu_only,          ///< SASS for newer GPUs
-  ptx_above_gpu,           ///< PTX for newer GPUs
-  other_family,            ///< 'f' code of another family
-  other_gpu_only,          ///< 'a' code of another GPU
-  unknown_kind,            ///< code or a container that this version of cuenv does not know
-  unknown_family,          ///< 'f' code of a family that this version of cuenv does not know
-  integrated_gpu,          ///< sources contradict each other on code for, or on, integrated GPUs
-  cubins_passed_over,      ///< SASS would match, but JIT is forced and there is no PTX
-  jit_disabled,            ///< PTX would do, but JIT is switched off
-  lying_header,            ///< the code is for another target than the entry header says
-  ptx_without_target,      ///< no .target, or no .version, that can be read
-  ptx_32_bit,              ///< PTX with 32-bit addresses
-  ptx_too_old_for_target,  ///< its .version is older than its .target
-  ptx_newer_than_driver,
-  compression_newer_than_driver
+  matches,                       ///< it loads, as it is or compiled
+  empty_file,                    ///< of 0 bytes
+  no_gpu_code,                   ///< a file of another kind
+  no_entries,                    ///< a container, and nothing in it
+  host_file,                     ///< a program or library: its modules are loaded one by one, not the file
+  damage,                        ///< see Verdict::damage
+  only_lto_ir,                   ///< link-time IR, which no driver loads by itself
+  older_gpu_only,                ///< SASS for older GPUs
+  newer_gpu_only,                ///< SASS for newer GPUs
+  ptx_above_gpu,                 ///< PTX for newer GPUs
+  other_family,                  ///< 'f' code of another family
+  other_gpu_only,                ///< 'a' code of another GPU
+  unknown_kind,                  ///< code or a container that this version of cuenv does not know
+  unknown_family,                ///< 'f' code of a family that this version of cuenv does not know
+  integrated_gpu,                ///< sources contradict each other on code for, or on, integrated GPUs
+  cubins_passed_over,            ///< SASS would match, but JIT is forced and there is no PTX
+  jit_disabled,                  ///< PTX would do, but JIT is switched off
+  lying_header,                  ///< the code is for another target than the entry header says
+  ptx_without_target,            ///< no .target, or no .version, that can be read
+  ptx_32_bit,                    ///< PTX with 32-bit addresses
+  ptx_too_old_for_target,        ///< its .version is older than its .target
+  ptx_newer_than_driver,         ///< from a newer toolkit than the driver's CUDA version
+  compression_newer_than_driver  ///< packed with zstd, which drivers read since CUDA 12.4
 };
 
 /// The verdict on one module for one GPU and driver. A plain value; text for people is made by reason_text and
 /// fix_line.
 struct Verdict {
-  static constexpr std::size_t no_entry = static_cast<std::size_t>(-1);
+  static constexpr std::size_t no_entry = static_cast<std::size_t>(-1);  ///< an `entry` of none
 
-  VerdictKind kind = VerdictKind::nothing;
-  Reason reason = Reason::no_entries;
+  VerdictKind kind = VerdictKind::nothing;  ///< the short answer
+  Reason reason = Reason::no_entries;       ///< why, in `reason_text`'s words
   /// Index of the entry that the driver takes or, where it takes none, of the nearest miss; `no_entry` where there is
   /// none.
   std::size_t entry = no_entry;
@@ -97,11 +97,10 @@ struct Verdict {
   /// What loading would answer, as a CUresult: 0 when it loads. Nothing where that is not certain, as for what is
   /// damaged or not verified.
   std::optional<int> code;
-  Damage damage = Damage::none;
-  /// That entry, for text: what it is and for what.
-  ImageKind image = ImageKind::unknown;
-  Target target;
-  PtxVersion ptx;
+  Damage damage = Damage::none;          ///< of the module, or of that entry
+  ImageKind image = ImageKind::unknown;  ///< what that entry is; unknown where there is none
+  Target target;                         ///< what it was built for
+  PtxVersion ptx;                        ///< its version, for PTX
 
   /// True where the driver will take it, or may: nothing speaks against loading.
   [[nodiscard]] constexpr bool loads() const noexcept {

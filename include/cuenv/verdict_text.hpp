@@ -14,6 +14,7 @@
 
 CUENV_NAMESPACE_BEGIN
 
+/// The enumerator's name, in text and JSON.
 [[nodiscard]] constexpr std::string_view to_string(VerdictKind kind) noexcept {
   switch (kind) {
     case VerdictKind::native: return "native";

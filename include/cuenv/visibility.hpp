@@ -37,6 +37,7 @@ enum class DropReason {
   after_the_end       ///< never looked at: the list ended at an earlier entry
 };
 
+/// The enumerator's name, in JSON.
 [[nodiscard]] constexpr std::string_view to_string(DropReason reason) noexcept {
   constexpr std::string_view names[] = {"empty",        "not_a_number",      "negative",       "out_of_range",
                                         "bare_tag",     "no_such_uuid",      "ambiguous_uuid", "other_kind",
@@ -46,10 +47,10 @@ enum class DropReason {
 
 /// An entry that selects nothing. `entry` points into the text that was resolved.
 struct DroppedEntry {
-  std::string_view entry;
+  std::string_view entry;  ///< as it is between its commas
   /// Where it begins, in bytes from 0.
   std::size_t offset = 0;
-  DropReason reason = DropReason::after_the_end;
+  DropReason reason = DropReason::after_the_end;  ///< why the driver takes nothing from it
 };
 
 /// One logical device that the driver will list.
@@ -66,8 +67,8 @@ struct VisibleDevice {
 
 /// The entry at which the whole list fails.
 struct VoidEntry {
-  std::string_view entry;
-  std::size_t offset = 0;
+  std::string_view entry;  ///< points into the text that was resolved
+  std::size_t offset = 0;  ///< where it begins, in bytes from 0
   /// 100: nothing is visible. 101: a GPU is listed twice.
   int code = 0;
 };
@@ -82,12 +83,11 @@ struct Visibility {
   bool documented_only = false;
   /// CUDA_DEVICE_ORDER is neither PCI_BUS_ID nor FASTEST_FIRST: cuInit gives 101, whatever else is set.
   bool order_is_invalid = false;
-  /// The text is longer than `longest_device_list` or `longest_device_order`: it counts as not set.
-  bool list_is_ignored = false;
-  bool order_is_ignored = false;
+  bool list_is_ignored = false;   ///< the list is longer than `longest_device_list`: it counts as not set
+  bool order_is_ignored = false;  ///< the order is longer than `longest_device_order`: it counts as not set
   /// The logical devices, in order.
   std::vector<VisibleDevice> devices;
-  std::vector<DroppedEntry> dropped;
+  std::vector<DroppedEntry> dropped;  ///< in the order of the list
   /// The list is void from this entry.
   std::optional<VoidEntry> error;
   /// What cuInit will answer: 0, 100 or 101.
@@ -96,8 +96,8 @@ struct Visibility {
 
 /// The two variables as text; empty optionals are variables that are not set.
 struct VisibilityVariables {
-  std::optional<std::string_view> visible;
-  std::optional<std::string_view> order;
+  std::optional<std::string_view> visible;  ///< CUDA_VISIBLE_DEVICES
+  std::optional<std::string_view> order;    ///< CUDA_DEVICE_ORDER
 };
 
 namespace detail {

@@ -22,9 +22,9 @@ CUENV_NAMESPACE_BEGIN
 /// A GPU or MIG instance by its name for life: "GPU-<uuid>" or a unique beginning of it, "MIG-<uuid>" (driver 470 and
 /// later), or the older "MIG-GPU-<uuid>/<GPU instance>/<compute instance>".
 struct DeviceId {
-  explicit DeviceId(std::string id) : text{std::move(id)} {}
-  explicit DeviceId(Uuid const& uuid) : text{"GPU-" + to_string(uuid)} {}
-  std::string text;
+  explicit DeviceId(std::string id) : text{std::move(id)} {}               ///< unchecked: settings refuse what is no id
+  explicit DeviceId(Uuid const& uuid) : text{"GPU-" + to_string(uuid)} {}  ///< of a whole GPU
+  std::string text;  ///< with its tag; ids are equal in any case of their letters
 };
 
 [[nodiscard]] inline bool operator==(DeviceId const& a, DeviceId const& b) noexcept {
@@ -43,6 +43,7 @@ struct DeviceId {
 /// CUDA numbers the fastest GPU 0. Logical indices choose among the GPUs that are visible already.
 class VisibleDevices {
  public:
+  /// What is in the list; `physical`, `logical` and `id` say how each entry names its GPU.
   enum class Kind { all, none, physical, logical, id };
 
   /// Every GPU: the variable is removed.
@@ -52,17 +53,24 @@ class VisibleDevices {
 
   /// An empty list, which is refused when it is used: say all() or none().
   VisibleDevices() = default;
+  /// By nvidia-smi's numbers: `{physical(1), physical(0)}`.
   VisibleDevices(std::initializer_list<PhysicalIndex> gpus) : VisibleDevices{std::vector<PhysicalIndex>(gpus)} {}
+  /// Among the GPUs that are visible already: `{logical(1)}`.
   VisibleDevices(std::initializer_list<LogicalIndex> gpus) : VisibleDevices{std::vector<LogicalIndex>(gpus)} {}
+  /// By name: `{gpu("GPU-5a9c1f04")}`.
   VisibleDevices(std::initializer_list<DeviceId> gpus) : VisibleDevices{std::vector<DeviceId>(gpus)} {}
+  /// The same lists, made at run time.
   explicit VisibleDevices(std::vector<PhysicalIndex> const& gpus) : kind_{Kind::physical} {
     for (PhysicalIndex index : gpus) indices_.push_back(index.value);
   }
+  /// Logical indices made at run time.
   explicit VisibleDevices(std::vector<LogicalIndex> const& gpus) : kind_{Kind::logical} {
     for (LogicalIndex index : gpus) indices_.push_back(index.value);
   }
+  /// Names made at run time.
   explicit VisibleDevices(std::vector<DeviceId> gpus) : kind_{Kind::id}, ids_{std::move(gpus)} {}
 
+  /// `physical` for the empty list of the default constructor.
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
   /// The indices of a list of kind physical or logical, else empty.
   [[nodiscard]] std::vector<int> const& indices() const noexcept { return indices_; }
@@ -164,9 +172,10 @@ inline constexpr std::string_view visible_devices_name = "CUDA_VISIBLE_DEVICES";
 
 }  // namespace detail
 
-/// The most bytes of CUDA_VISIBLE_DEVICES and of CUDA_DEVICE_ORDER that the driver takes; a longer text is as if the
-/// variable were not set (measured by bisection, driver 580).
+/// The most bytes of CUDA_VISIBLE_DEVICES that the driver takes; a longer text is as if the variable were not set
+/// (measured by bisection, driver 580).
 inline constexpr std::size_t longest_device_list = 2624;
+/// The same for CUDA_DEVICE_ORDER.
 inline constexpr std::size_t longest_device_order = 1023;
 
 /// Reads a list strictly: only text that means to the driver what it says. Every problem is added to `problems`, with

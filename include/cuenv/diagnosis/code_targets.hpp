@@ -16,8 +16,8 @@ CUENV_NAMESPACE_BEGIN
 
 /// What a file's GPU code was built for, each target once, lowest first.
 struct CodeTargets {
-  std::vector<Target> machine_code;
-  std::vector<Target> ptx;
+  std::vector<Target> machine_code;  ///< of cubins: sm_90, sm_90a
+  std::vector<Target> ptx;           ///< compute_90, compute_90a
 };
 
 /// "sm_80 sm_90 compute_90": as the options of nvcc name them.

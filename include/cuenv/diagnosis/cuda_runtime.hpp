@@ -20,8 +20,8 @@ CUENV_NAMESPACE_BEGIN
 
 /// A libcudart.
 struct CudaRuntime {
-  std::string path;
-  int major_number = 0;
+  std::string path;      ///< as `describe_runtime` was given it, below the site's root
+  int major_number = 0;  ///< 12 of 12.4
   /// Unknown where only the SONAME is there to tell: libcudart.so.12 is any 12.x, libcudart.so.11.0 any 11.x.
   std::optional<int> minor_number;
 };
@@ -35,8 +35,8 @@ struct CudaRuntime {
 /// The drivers that runtimes of a major version run with, whatever their minor version. Source: CUDA compatibility
 /// guide, minor version compatibility.
 struct MinorCompatibility {
-  int major_number;
-  int driver_branch;
+  int major_number;   ///< of the runtime's CUDA version
+  int driver_branch;  ///< the oldest that runs it: 525 of 525.60.13
 };
 /// By the major version of CUDA.
 inline constexpr MinorCompatibility minor_compatibilities[] = {{11, 450}, {12, 525}, {13, 580}};

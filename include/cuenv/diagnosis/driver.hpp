@@ -36,15 +36,15 @@ struct DriverFound {
   std::optional<bool> jit_compiler;
   /// The file that the loader would take for it, whether it is a library or not; empty where there is none.
   std::string jit_compiler_file;
-  RungReport report;
+  RungReport report;  ///< of `Rung::driver`
 };
 
 /// A forward-compatibility package (cuda-compat-X-Y): the branch of its libcuda, and the branches of the kernel module
 /// under which it is supported at present, for libraries that do not say themselves. Source: CUDA compatibility guide,
 /// forward compatibility. Not measured.
 struct CompatPackage {
-  int branch;
-  std::array<int, 6> serves;
+  int branch;                 ///< of the package's libcuda: 580 of 580.65.06
+  std::array<int, 6> serves;  ///< branches of the kernel module, oldest first; 0 fills up
 };
 /// By branch.
 inline constexpr CompatPackage compat_packages[] = {

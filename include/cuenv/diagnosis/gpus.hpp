@@ -26,7 +26,7 @@ struct GpusFound {
   /// The GPUs that this process may use, as /proc and NVML describe them; compute capabilities that neither knows are
   /// from tables (see gpu_generations.hpp).
   Machine machine;
-  RungReport report;
+  RungReport report;  ///< of `Rung::gpus`
 };
 
 namespace detail {

@@ -26,15 +26,15 @@ CUENV_NAMESPACE_BEGIN
 /// Who asks for a library. The default: a program without search folders of its own, for the processor this was built
 /// for.
 struct LibrarySearch {
+  /// e_machine of ELF files for the processor this was built for.
 #ifdef __aarch64__
   static constexpr std::uint16_t native_machine = detail::elf_aarch64;
 #else
   static constexpr std::uint16_t native_machine = detail::elf_x86_64;
 #endif
 
-  /// DT_RPATH and DT_RUNPATH of the file that asks, as they are written. The second makes the first void.
-  std::string rpath;
-  std::optional<std::string> runpath;
+  std::string rpath;                   ///< DT_RPATH of the file that asks, as it is written
+  std::optional<std::string> runpath;  ///< DT_RUNPATH of that file; where there is one, DT_RPATH is void
   /// The folder of that file, for $ORIGIN there; empty where it is not known, and then such items are passed over.
   std::string origin;
   /// The folders that DT_RPATH of those who loaded it adds, nearest first.

@@ -33,6 +33,7 @@ class Redactor {
   /// Makes the UUIDs of a text known, so that their placeholders are numbered in this order.
   void learn(std::string_view text) { (void)replace_uuids(text, Replace::whole_only); }
 
+  /// The text with placeholders in it; UUIDs that it is the first to name become known.
   [[nodiscard]] std::string operator()(std::string_view text) {
     std::string result = replace_uuids(text, Replace::parts_too);
     for (Word const& folder : folders_) result = replace(result, folder, is_path_character);

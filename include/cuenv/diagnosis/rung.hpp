@@ -16,6 +16,7 @@ CUENV_NAMESPACE_BEGIN
 /// The rungs between a GPU and a program on it, from the bottom. One that is broken breaks those above it.
 enum class Rung { gpus, driver, toolkit, gpu_code, jit_cache, variables, surroundings, framework, process, start };
 
+/// The name in text and JSON: "gpu code", "start of cuda".
 [[nodiscard]] constexpr std::string_view to_string(Rung rung) noexcept {
   constexpr std::string_view names[] = {"gpus",      "driver",       "toolkit",   "gpu code", "jit cache",
                                         "variables", "surroundings", "framework", "process",  "start of cuda"};
@@ -24,8 +25,8 @@ enum class Rung { gpus, driver, toolkit, gpu_code, jit_cache, variables, surroun
 
 /// What was seen, as it is: "driver version", "580.159.04".
 struct Fact {
-  std::string name;
-  std::string value;
+  std::string name;   ///< what it is, in words for people
+  std::string value;  ///< as it was found, unredacted; may be of any bytes
 };
 
 /// What is known of one rung.
@@ -36,6 +37,7 @@ enum class Health {
   unknown    ///< it could not be looked at, in part at least, and what was seen is fine
 };
 
+/// The name in text and JSON, which is the enumerator's.
 [[nodiscard]] constexpr std::string_view to_string(Health health) noexcept {
   constexpr std::string_view names[] = {"fine", "doubtful", "broken", "unknown"};
   return names[static_cast<std::size_t>(health)];
@@ -43,15 +45,17 @@ enum class Health {
 
 /// What one rung looks like: the evidence, what is wrong, and what could not be learnt.
 struct RungReport {
-  Rung rung = Rung::gpus;
+  Rung rung = Rung::gpus;  ///< which one this is
   /// In the order in which people want to read them.
   std::vector<Fact> facts;
-  Diagnostics findings;
+  Diagnostics findings;  ///< what is wrong, and notes; empty on a healthy machine
   /// What could not be looked at and why, a sentence each without its full stop.
   std::vector<std::string> unknown;
 
+  /// Appends a fact.
   void add_fact(std::string name, std::string value) { facts.push_back({std::move(name), std::move(value)}); }
 
+  /// By the worst finding; notes count as fine.
   [[nodiscard]] Health health() const noexcept {
     Health worst = unknown.empty() ? Health::fine : Health::unknown;
     for (Diagnostic const& finding : findings) {
@@ -64,7 +68,7 @@ struct RungReport {
 
 /// All rungs that were looked at, from the GPU upwards.
 struct Diagnosis {
-  std::vector<RungReport> rungs;
+  std::vector<RungReport> rungs;  ///< from the bottom; those that were not asked for are left out
 
   /// The lowest rung that is broken, or null: mend it first, since the others stand on it.
   [[nodiscard]] RungReport const* first_broken() const noexcept {

@@ -50,6 +50,7 @@ struct Site {
     }
     return root + std::string{path};
   }
+  /// True where there is a file, folder or link of that path below the root.
   [[nodiscard]] bool exists(std::string_view path) const { return detail::path_exists(path_of(path)); }
   /// The content of a file, cut at `limit` bytes; nothing where it cannot be read.
   [[nodiscard]] std::optional<std::string> read(std::string_view path, std::size_t limit = 65536) const {
@@ -107,7 +108,7 @@ inline std::string Site::real_path(std::string_view path) const {
 }
 
 /// This machine and this process: where a simulated driver is on the loader's path, with the GPUs that it describes.
-/// Loads the driver library, which does not start CUDA.
+/// Loads the driver library, which does not start CUDA. Thread-safe unless another thread writes the environment.
 [[nodiscard]] inline Site this_site(System const& system = {}) {
   Site site;
   site.system = system;
