@@ -65,7 +65,7 @@ class ListedEnvironment final : public Environment {
 }  // namespace detail
 
 /// What posix_spawn and execve take: a pointer to each text, and a null pointer behind the last. Good for as long as
-/// the texts stay as they are.
+/// the vector and its texts stay as they are.
 [[nodiscard]] inline std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -76,8 +76,9 @@ class ListedEnvironment final : public Environment {
 
 /// The environment of a child with the settings in force, as "NAME=value" lines, and `pointers_to` them for posix_spawn
 /// or execve. The own environment is read and not changed, so the own session and other threads are not touched.
-/// `findings`, where given, gets the plan's notes and warnings. Throws SettingsError, as a session would. Thread-safe
-/// unless another thread writes the environment.
+/// `findings`, where given, gets the plan's notes and warnings. Throws SettingsError, as a session would. The machine
+/// is by default this one, for which the driver library is loaded and CUDA not started. Thread-safe unless another
+/// thread writes the environment.
 [[nodiscard]] inline std::vector<std::string> environment_for(Settings const& settings,
                                                               Environment const& environment = process_environment,
                                                               Machine const& machine = read_this_machine(),
@@ -96,7 +97,8 @@ class ListedEnvironment final : public Environment {
 /// when they are in force already, which is so the second time. For a program whose libraries start threads before
 /// main, where changing the environment is dangerous. Call it first thing in main: what was done before is lost, and
 /// files that are open without O_CLOEXEC stay open. Throws SettingsError as a session would, and EnvironmentError where
-/// the program cannot be started anew. Linux only.
+/// the program cannot be started anew; then nothing has changed. Other threads end with the program, so that they may
+/// run, but none may write the environment meanwhile. Loads the driver library; CUDA is not started. Linux only.
 inline void restart_with(Settings const& settings) {
   Machine const machine = read_this_machine();
   Plan const plan = make_plan(settings, process_environment, machine);

@@ -23,7 +23,7 @@ struct Device {
   std::optional<PhysicalIndex> physical;
   /// Of the GPU, or of the MIG instance.
   Uuid uuid;
-  PciAddress pci;                        ///< of the GPU; the instances of one GPU share it
+  PciAddress pci;                        ///< of the GPU; its MIG instances share it
   std::string name;                      ///< as the driver gives it, such as "NVIDIA H200"
   ComputeCapability compute_capability;  ///< as the driver gives it
   /// True for a MIG instance: its bus address is a known GPU's and its UUID is not.
@@ -88,7 +88,8 @@ class DeviceMap {
 
 /// The devices that an initialised driver lists, joined with what the machine says of its GPUs: by UUID, and where that
 /// fails by bus address. So a physical index is exact whatever the order of CUDA is, and empty where the machine is not
-/// known. Nothing is cached. `code` is the driver's answer, and with any but 0 there are no devices.
+/// known. Nothing is cached. `code` is the driver's answer, a CUresult, and with any but 0 there are no devices. The
+/// entry points for devices must not be null. Nothing is thrown but bad_alloc. Thread-safe.
 [[nodiscard]] inline std::vector<Device> read_devices(DriverApi const& api, Machine const& machine, int& code) {
   std::vector<Device> devices;
   int count = 0;

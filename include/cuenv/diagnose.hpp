@@ -36,8 +36,8 @@ struct DiagnoseOptions {
 };
 
 /// Climbs the ladder on a site: this machine's, or one that a folder describes. Nothing is thrown because a file is
-/// missing, unreadable or nonsense: the rung says what is unknown. Not safe while another thread changes the
-/// environment.
+/// missing, unreadable or nonsense: the rung says what is unknown. Thread-safe; where other threads run, CUDA is not
+/// started even if asked for.
 [[nodiscard]] inline Diagnosis diagnose(Site const& site, DiagnoseOptions const& options = {}) {
   Site const looked_at = options.pid == 0 ? site : site_of_process(site, options.pid);
   std::vector<std::string> programs = options.programs;
@@ -73,7 +73,7 @@ struct DiagnoseOptions {
 /// The same on this machine, for this process. Where it was not asked to start CUDA, it loads the driver library and
 /// NVML and does not start CUDA; NVML takes most of some 30 ms, and leaves a thread behind (measured, driver 580), so
 /// that a session which has to change the environment comes before, or is refused where setenv is not safe beside
-/// threads.
+/// threads. Not safe while another thread writes the environment.
 [[nodiscard]] inline Diagnosis diagnose(DiagnoseOptions const& options = {}) { return diagnose(this_site(), options); }
 
 CUENV_NAMESPACE_END

@@ -98,7 +98,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// The environment of this process. Reading and writing it is not safe while another thread writes it.
+/// The environment of this process. Reading and writing it is not safe while another thread writes it, and before glibc
+/// 2.41 writing it not while another thread reads it.
 class ProcessEnvironment final : public Environment {
  public:
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
@@ -167,6 +168,7 @@ inline constexpr ProcessEnvironment process_environment{};
 
 /// Applies assignments all or nothing: when one fails, those before it are undone, an unset variable being unset again,
 /// and EnvironmentError names the variable and the system's reason. Returns what undoes them, in the order to do it.
+/// Not safe beside any other thread that reads or writes the environment, but for readers with glibc 2.41 and later.
 inline std::vector<Assignment> apply_assignments(Environment const& environment,
                                                  std::vector<Assignment> const& assignments) {
   std::vector<Assignment> undo;

@@ -30,7 +30,8 @@ FileSummary visit_images(std::string const& path, Visitor&& visitor, InspectOpti
   return detail::ImageWalk{visitor, options}.walk({reader, 0, reader.size()});
 }
 
-/// The same for a file's bytes in memory: `data` must hold `size` bytes until the visit ends.
+/// The same for a file's bytes in memory: `data` must hold `size` bytes until the visit ends. Throws only what the
+/// visitor throws.
 template <class Visitor>
 FileSummary visit_image_bytes(void const* data, std::size_t size, Visitor&& visitor, InspectOptions options = {}) {
   detail::ByteReader reader{detail::memory_source(data, size)};
@@ -52,13 +53,14 @@ struct ImageCollector {
 
 /// All GPU code in a file: a fatbin, cubin or PTX file, or a program, library, object or archive that holds some.
 /// Throws FileError where `path` is no regular file that can be read; what is in it never makes this throw.
+/// Thread-safe.
 [[nodiscard]] inline ImageFile inspect(std::string const& path, InspectOptions options = {}) {
   ImageFile file;
   file.summary = visit_images(path, detail::ImageCollector{file}, options);
   return file;
 }
 
-/// All GPU code in a file's bytes.
+/// All GPU code in a file's bytes, which are not needed afterwards. Nothing is thrown but bad_alloc.
 [[nodiscard]] inline ImageFile inspect_bytes(void const* data, std::size_t size, InspectOptions options = {}) {
   ImageFile file;
   file.summary = visit_image_bytes(data, size, detail::ImageCollector{file}, options);

@@ -116,7 +116,8 @@ namespace detail {
 }  // namespace detail
 
 /// Whether code that the driver compiles is kept for the next run: by the variables, and by whether the folder can be
-/// written; one that cannot is not read either (measured, 580). More is said by diagnose_jit_cache.
+/// written; one that cannot is not read either (measured, 580). More is said by diagnose_jit_cache. Nothing is thrown but
+/// bad_alloc. Thread-safe unless another thread writes the environment.
 [[nodiscard]] inline bool jit_is_cached(Environment const& environment) {
   JitCacheSettings const settings = jit_cache_settings(environment);
   if (!settings.off_by.empty()) return false;

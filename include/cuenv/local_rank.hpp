@@ -156,7 +156,7 @@ inline constexpr LauncherRow launchers[] = {
      "a convention: several launchers and many scripts set them"},
 };
 
-/// The row of a launcher.
+/// The row of a launcher; every enumerator has one.
 [[nodiscard]] constexpr LauncherRow const& find_launcher(Launcher launcher) noexcept {
   return launchers[static_cast<std::size_t>(launcher)];
 }
@@ -209,8 +209,8 @@ namespace detail {
 /// Finds rank and size in the variables of the launchers in `order`; a launcher that is not in it is not asked. The
 /// first that says anything counts. Its word is not replaced by another's where it cannot be read: that would put the
 /// rank on another rank's GPU. What the others say differently is reported, as a warning or, where the other launched
-/// one process that can have been this one's launcher, as a note. Thread-safe unless another thread writes the
-/// environment.
+/// one process that can have been this one's launcher, as a note. Nothing is thrown but bad_alloc. Thread-safe unless
+/// another thread writes the environment.
 [[nodiscard]] inline FoundLocalRank find_local_rank(Environment const& environment = process_environment,
                                                     std::vector<Launcher> const& order = launcher_order()) {
   FoundLocalRank found;

@@ -34,7 +34,7 @@ enum class MachineSource {
 struct Machine {
   /// In the order of the PCI bus: the position is the physical index.
   std::vector<Gpu> gpus;
-  MachineSource source = MachineSource::unknown;  ///< unknown: `gpus` is empty because nobody could tell
+  MachineSource source = MachineSource::unknown;  ///< unknown: how many GPUs there are is not known
   /// Such as "580.159.04"; empty where unknown.
   std::string driver_version;
 
@@ -52,7 +52,7 @@ struct Machine {
   }
 };
 
-/// Puts GPUs into the order of the PCI bus.
+/// Puts GPUs into the order of the PCI bus; those of one address stay in the order that they have.
 inline void sort_by_pci(std::vector<Gpu>& gpus) {
   for (std::size_t i = 1; i < gpus.size(); ++i) {  // a handful, mostly sorted already
     for (std::size_t j = i; j > 0 && gpus[j].pci < gpus[j - 1].pci; --j) std::swap(gpus[j], gpus[j - 1]);
@@ -116,7 +116,8 @@ struct ProcGpu {
 
 /// What the kernel driver says of its GPUs, read from files below `root` ("" for the real machine), without any
 /// library. A GPU counts only when its device node exists here and it is not excluded, so a container's own GPUs are
-/// what is listed. Nothing is thrown: what cannot be read is unknown.
+/// what is listed. Nothing is thrown but bad_alloc: what cannot be read is unknown. Thread-safe. Linux only: elsewhere
+/// the machine is unknown.
 [[nodiscard]] inline Machine read_machine(std::string const& root) {
   Machine machine;
   if (auto const version = detail::read_small_file(root + "/proc/driver/nvidia/version")) {

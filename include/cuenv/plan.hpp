@@ -329,7 +329,8 @@ inline void refuse_what_cannot_be_had(Settings const& settings, Environment cons
 }  // namespace detail
 
 /// Decides on each setting, and looks at what the driver would make of the values that stay. The environment is read
-/// and not changed. An unknown machine is allowed: then what would need it is refused, and nothing is guessed.
+/// and not changed. An unknown machine is allowed: then what would need it is refused, and nothing is guessed. Nothing
+/// is thrown but bad_alloc. Thread-safe unless another thread writes the environment.
 [[nodiscard]] inline Plan make_plan(Settings const& settings, Environment const& environment, Machine const& machine) {
   Plan plan;
   plan.findings = settings.problems();

@@ -147,16 +147,16 @@ struct FileReport {
 
 /// The files of the program that hold GPU code, and what cannot be read.
 struct ProgramReport {
-  std::vector<FileReport> files;  ///< the executable first, then named libraries, then others
+  std::vector<FileReport> files;  ///< executable, loaded libraries, named ones that are not
   /// Modules that the driver has to compile at their first use, summed over files and GPUs.
   std::size_t jit_modules = 0;
   /// False where the environment keeps compiled code from being cached, so that this happens in each run.
   bool jit_is_cached = true;
-  /// Notes.
+  /// Notes, and a warning where code is compiled anew in each run.
   Diagnostics findings;
 };
 
-/// The switches over the driver's compiler that an environment has.
+/// The switches over the driver's compiler that an environment has. Thread-safe unless another thread writes it.
 [[nodiscard]] inline JitSwitches jit_switches(Environment const& environment) {
   auto const force_ptx = environment.get("CUDA_FORCE_PTX_JIT");
   auto const force = environment.get("CUDA_FORCE_JIT");
@@ -179,7 +179,7 @@ namespace detail {
 }  // namespace detail
 
 /// The files of this process that can hold GPU code: the executable first, then the loaded libraries but the driver's
-/// own.
+/// own, in the loader's order. Nothing is thrown but bad_alloc. Thread-safe.
 [[nodiscard]] inline std::vector<std::string> loaded_files() {
   std::vector<std::string> files;
 #ifdef _WIN32
@@ -310,7 +310,7 @@ class ServiceVisitor {
 
 /// Judges the GPU code of this process for each GPU: the executable, the named libraries (which need not be loaded),
 /// and every other library that is loaded. `jit_is_cached` is what the driver found when it was started. Throws
-/// FileError where the executable or a named library cannot be read.
+/// FileError where the executable or a named library cannot be read; of another library a note says so. Thread-safe.
 [[nodiscard]] inline ProgramReport judge_program(std::vector<LoadConditions> const& gpus,
                                                  std::vector<std::string> const& libraries, bool jit_is_cached) {
   ProgramReport program;
@@ -369,14 +369,14 @@ class ServiceVisitor {
   return program;
 }
 
-/// The same in an environment that a driver would be started in now.
+/// The same in an environment that a driver would be started in now. Not safe while another thread writes it.
 [[nodiscard]] inline ProgramReport judge_program(std::vector<LoadConditions> const& gpus,
                                                  std::vector<std::string> const& libraries = {},
                                                  Environment const& environment = process_environment) {
   return judge_program(gpus, libraries, jit_is_cached(environment));
 }
 
-/// All GPU code that this program's executable carries. Throws FileError where it cannot be read.
+/// All GPU code that this program's executable carries. Throws FileError where it cannot be read. Thread-safe.
 [[nodiscard]] inline ImageFile own_images(InspectOptions options = {}) { return inspect(detail::own_file(), options); }
 
 CUENV_NAMESPACE_END

@@ -147,8 +147,8 @@ class Settings {
 };
 
 /// Reads settings from lines "NAME = value". Blanks around name and value are not part of them; empty lines and lines
-/// that begin with # are skipped, and so is a byte order mark. Problems, with their line, are in `problems()` of the
-/// result.
+/// that begin with # are skipped, and so is a byte order mark. A name may stand once. Problems, with their line, are in
+/// `problems()` of the result; nothing is thrown but bad_alloc.
 [[nodiscard]] inline Settings parse_settings(std::string_view text, Precedence precedence = Precedence::keep) {
   Settings settings;
   std::set<std::string> names;
@@ -182,7 +182,7 @@ class Settings {
   return settings;
 }
 
-/// Reads settings from any map of names to texts.
+/// Reads settings from any map of names to texts, or a list of such pairs. Problems are in `problems()` of the result.
 template <class Map>
 [[nodiscard]] Settings settings_from(Map const& map, Precedence precedence = Precedence::keep) {
   Settings settings;

@@ -69,7 +69,8 @@ inline InitHistory& init_history() noexcept {
 
 /// Asks without changing anything: cuDeviceGetCount answers 3 before cuInit, 0 after it, 34 from the stub (measured,
 /// driver 580). A first cuInit that failed, and a process forked from an initialised one, answer 3 as well and cannot
-/// be told from no start at all. Contexts that are not primary and not current in this thread are not seen.
+/// be told from no start at all, but where a session of this program saw it. Contexts that are not primary and not
+/// current in this thread are not seen. Thread-safe.
 [[nodiscard]] inline DriverState driver_state(DriverLibrary const& driver) noexcept {
   if (!driver.loaded) return DriverState::not_loaded;
   DriverApi const& api = driver.api;

@@ -49,8 +49,8 @@ struct TargetCollector {
 
 }  // namespace detail
 
-/// The targets of a file's GPU code; nothing where the file cannot be read. What nvcc's device link adds to each
-/// program is not counted: mostly it holds nothing that could run.
+/// The targets of a file's GPU code; nothing where the file cannot be read, which throws nothing. Thread-safe. What
+/// nvcc's device link adds to each program is not counted: mostly it holds nothing that could run.
 [[nodiscard]] inline std::optional<CodeTargets> code_targets(std::string const& path) {
   CodeTargets targets;
   try {

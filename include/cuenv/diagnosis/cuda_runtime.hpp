@@ -99,7 +99,7 @@ struct DottedNumbers {
 
 /// The runtime behind a path below the site's root, whose version comes from the name of the file behind all links or,
 /// for one that pip has installed (nvidia/cuda_runtime/lib, nvidia/cu13/lib), from the package's folder. Nothing where
-/// the name is not a libcudart's.
+/// the name is not a libcudart's. Nothing is thrown but bad_alloc.
 [[nodiscard]] inline std::optional<CudaRuntime> describe_runtime(Site const& site, std::string const& path) {
   std::string const file = site.real_path(path);
   auto runtime = detail::runtime_by_name(std::string_view{file}.substr(file.rfind('/') + 1));

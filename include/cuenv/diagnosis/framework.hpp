@@ -244,7 +244,7 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
 
 /// PyTorch in the Python environment at `prefix` (of a venv or conda, or a site-packages folder; a real path): its
 /// build against the GPUs, its CUDA version against the driver and against the runtimes that are there. Nothing is
-/// thrown, and no Python is run.
+/// thrown but bad_alloc, and no Python is run. Thread-safe.
 [[nodiscard]] inline RungReport diagnose_framework(Site const& site, std::string prefix, Machine const& machine,
                                                    std::optional<CudaVersion> driver) {
   RungReport report;

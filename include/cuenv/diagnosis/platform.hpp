@@ -31,9 +31,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// What keeps this process in a container: "docker", "podman", "apptainer" ...; empty where there is no sign of one.
-/// Signs as systemd's detection has them, then the variables of launchers, the control groups, and a root that is no
-/// disk. Each can be missing or left over, so this decides how a finding is worded, and little else.
+/// What keeps the site's process in a container: "docker", "podman", "apptainer" ...; empty where there is no sign of
+/// one. Signs as systemd's detection has them, then the variables of launchers, the control groups, and a root that is
+/// no disk. Each can be missing or left over, so this decides how a finding is worded, and little else. Nothing is
+/// thrown but bad_alloc, here and below.
 [[nodiscard]] inline std::string container_of(Site const& site) {
   for (char const* place : {"/run/host/container-manager", "/run/systemd/container"}) {
     if (auto const name = site.read(place, 256)) {

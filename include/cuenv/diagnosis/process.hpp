@@ -114,7 +114,7 @@ struct MappedFile {
 
 /// The site as another process sees it: the environment it was started with, and, where it runs in a container, the
 /// files of the container. An environment that cannot be read is empty; diagnose_process says so. Nothing is thrown
-/// when the process ends meanwhile.
+/// when there is no such process, or it ends meanwhile. Thread-safe.
 [[nodiscard]] inline Site site_of_process(Site const& here, long pid) {
   Site site = here;
   site.process = std::to_string(pid);
@@ -134,7 +134,7 @@ struct MappedFile {
 }
 
 /// The program and libraries in a process's memory that are still there as files, below the site's root; the driver's
-/// own are left out. Empty where they cannot be read.
+/// own are left out. Empty where they cannot be read; nothing is thrown. Thread-safe.
 [[nodiscard]] inline std::vector<std::string> mapped_libraries(Site const& site) {
   std::vector<std::string> libraries;
   for (auto const& file : detail::mapped_files(site).value_or(std::vector<detail::MappedFile>{})) {
@@ -147,7 +147,8 @@ struct MappedFile {
 }
 
 /// One running process, from outside: its program, the variables it was started with, the GPUs those leave it, the
-/// device nodes it holds open, its threads, and the GPU code in its memory. Nothing is thrown.
+/// device nodes it holds open, its threads, and the GPU code in its memory. Nothing is thrown but bad_alloc.
+/// Thread-safe.
 [[nodiscard]] inline RungReport diagnose_process(Site const& site, Machine const& machine) {
   RungReport report;
   report.rung = Rung::process;

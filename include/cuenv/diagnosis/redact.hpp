@@ -17,7 +17,7 @@ CUENV_NAMESPACE_BEGIN
 
 /// Replaces what tells who and where by stable placeholders: the same UUID gives the same one everywhere, and a part of
 /// a UUID that begins only one of those seen gives that one's. For a report that is shown to strangers; other texts
-/// that tell who, such as names of folders, stay.
+/// that tell who, such as names of folders, stay. Not thread-safe: it remembers what it has seen.
 class Redactor {
  public:
   /// A whole word that is replaced where it stands alone: a host or user name. Ignored where it is empty, or "root",
@@ -149,7 +149,7 @@ class Redactor {
   std::vector<std::string> uuids_;
 };
 
-/// What tells who and where on this site: host name, user and home folder.
+/// What tells who and where on this site: host name, user and home folder, from its variables and /proc.
 [[nodiscard]] inline Redactor redactor_of(Site const& site) {
   Redactor redactor;
   redactor.add_folder(site.get("HOME").value_or(""), "<home>");

@@ -21,7 +21,8 @@
 
 CUENV_NAMESPACE_BEGIN
 
-/// What a diagnosis looks at: this machine and this process, or files below a folder that describe others.
+/// What a diagnosis looks at: this machine and this process, or files below a folder that describe others. Its
+/// functions throw nothing but bad_alloc; reading from several threads is safe.
 struct Site {
   /// The folder that stands for "/" for /proc, /dev, /sys, /etc and libraries; "" for the real one. Programs and
   /// prefixes that the caller names are taken as they are.

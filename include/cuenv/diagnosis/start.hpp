@@ -29,14 +29,14 @@ CUENV_NAMESPACE_BEGIN
 
 /// What a start of CUDA gave.
 struct StartAnswer {
-  /// What cuInit answered; nothing where there was no answer.
+  /// What cuInit answered, as a CUresult; nothing where there was no answer.
   std::optional<int> cu_init;
-  /// For each logical GPU, what making its primary context answered.
+  /// For each logical GPU, what making its primary context answered, as a CUresult.
   std::vector<int> contexts;
 };
 
 /// Starts CUDA in this process, makes the primary context of each GPU and releases it: for a process that ends
-/// afterwards. Takes about a quarter of a second a GPU.
+/// afterwards. Takes about a quarter of a second a GPU. Nothing is thrown but bad_alloc.
 [[nodiscard]] inline StartAnswer start_cuda_here(DriverApi const& api) {
   StartAnswer answer;
   if (api.init == nullptr || api.device_get_count == nullptr) return answer;
@@ -143,7 +143,7 @@ namespace detail {
 /// Starts CUDA in a child of this process and tells what came of it: this process stays without CUDA. Only where no
 /// other thread runs and CUDA has not been initialised, since a child of such a process could not start it; else, and
 /// for a described site, the rung is unknown. A child that gives no answer in 60 s is ended. The child has the
-/// environment of this process, not that of the site.
+/// environment of this process, not that of the site. Nothing is thrown but bad_alloc. On Windows the rung is unknown.
 [[nodiscard]] inline RungReport diagnose_start(Site const& site) {
 #ifdef _WIN32
   (void)site;

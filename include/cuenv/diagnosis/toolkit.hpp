@@ -240,7 +240,7 @@ inline void compare_toolkit_and_gpus(std::vector<ToolkitWitness> const& witnesse
 
 /// The toolkits that variables point at, whether they agree and know the GPUs, and the CUDA runtimes that this process
 /// has loaded and the programs would load, each against the CUDA version that the driver serves. Programs are real
-/// paths. Nothing is thrown.
+/// paths. Nothing is thrown but bad_alloc. Thread-safe.
 [[nodiscard]] inline RungReport diagnose_toolkit(Site const& site, std::vector<std::string> const& programs,
                                                  std::optional<CudaVersion> driver, Machine const& machine = {}) {
   RungReport report;
