@@ -68,7 +68,8 @@ struct VariableInfo {
   bool privileged = false;
 };
 
-/// A variable that a program can set: its row, and how its values are read and written.
+/// A variable that a program can set: its row, and how its values are read and written. Nothing it points at throws
+/// anything but bad_alloc.
 template <class T>
 struct Variable {
   VariableInfo info;  ///< purpose, accepted texts, default, CUDA versions
