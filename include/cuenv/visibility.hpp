@@ -206,7 +206,7 @@ inline constexpr std::size_t id_length = 36;
 
 /// What the driver will do with the two variables on the machine. Pure; the texts must outlive the result.
 ///
-/// The rule (measured, driver 580; all 508 values): the list is split at commas and at nothing else. Its first entry
+/// The rule (measured, driver 580; all 678 values): the list is split at commas and at nothing else. Its first entry
 /// decides whether it is a list of ids (upper-case GPU- or MIG-, nothing before it) or of indices. It ends, without an
 /// error, at the first entry that is invalid or of the other kind. An index is read like strtoul, base 10, 64 bits
 /// saturating, then cut to 32 bits and taken as signed; what follows the digits is ignored. An id is its tag and 1 to
