@@ -202,7 +202,7 @@ def compile_times(options):
         for name in ("CLI11", "tomlplusplus", "nlohmann_json"):
             source = HERE / "compile" / f"{name}.cpp"
             if subprocess.run([compiler, "-std=c++17", "-E", "-o", os.devnull, source], stderr=subprocess.DEVNULL).returncode:
-                row(f"#include <cuenv/cuenv.hpp>", name, f"not measured: {name} is not installed here")
+                row("`#include <cuenv/cuenv.hpp>`", name, f"not measured: {name} is not installed here")
             else:
                 sources[name] = source
         environment = dict(os.environ, CCACHE_DISABLE="1")
@@ -214,7 +214,7 @@ def compile_times(options):
         for mode in (["-fsyntax-only"], ["-c", "-O0"]):
             # The processors' seconds: other work on the machine counts less than by the clock.
             taken = by_turns(options.rounds, {name: compilation(source, mode) for name, source in sources.items()})
-            title = f"#include <cuenv/cuenv.hpp>, {' '.join(mode)}"
+            title = f"`#include <cuenv/cuenv.hpp>`, {' '.join(mode)}"
             brief = mode == ["-fsyntax-only"]
             over = median([a - b for a, b in zip(taken["cuenv"], taken["bare"])]) * 1000
             row(title, f"cuda.h and the standard headers it needs ({median(taken['bare']) * 1000:.0f} ms)",

@@ -27,15 +27,16 @@ struct JitCacheSettings {
   std::string folder;
   /// The variable that names the folder: CUDA_CACHE_PATH, or HOME (Windows: APPDATA).
   std::string_view named_by;
-  /// The variable that keeps anything new from being stored, and why; empty where the cache is on.
+  /// The variable that keeps anything new from being stored; empty where the cache is on.
   std::string_view off_by;
-  std::string_view off_reason;
+  std::string_view off_reason;  ///< why it does, as a sentence without its full stop
   /// Bytes that the cache may have; older entries go (CUDA programming guide).
   std::uint64_t limit = std::uint64_t{1} << 30;
 };
 
 /// Reads the variables as the driver does (measured, 580, on Linux; the place on Windows from the CUDA programming
-/// guide). Where HOME is not set either, the place is not established.
+/// guide). Where HOME is not set either, the place is not established. Nothing is thrown but bad_alloc. Thread-safe
+/// unless another thread writes the environment.
 [[nodiscard]] inline JitCacheSettings jit_cache_settings(Environment const& environment) {
   JitCacheSettings settings;
   auto const off = [&](std::string_view variable, std::string_view reason) {
@@ -70,7 +71,7 @@ struct JitCacheSettings {
 /// folders of one hexadecimal digit, with files in the lower ones (measured, 580).
 enum class JitCacheEntry { index, folder, foreign };
 
-/// Which of them a name is.
+/// Which of them a name is: by the name alone, so that a folder `index` is not told from a file.
 [[nodiscard]] constexpr JitCacheEntry jit_cache_entry(std::string_view name) noexcept {
   if (name == "index") return JitCacheEntry::index;
   return name.size() == 1 && detail::hex_digit(name.front()) >= 0 ? JitCacheEntry::folder : JitCacheEntry::foreign;
@@ -116,8 +117,8 @@ namespace detail {
 }  // namespace detail
 
 /// Whether code that the driver compiles is kept for the next run: by the variables, and by whether the folder can be
-/// written; one that cannot is not read either (measured, 580). More is said by diagnose_jit_cache. Nothing is thrown but
-/// bad_alloc. Thread-safe unless another thread writes the environment.
+/// written; one that cannot is not read either (measured, 580). More is said by diagnose_jit_cache. Nothing is thrown
+/// but bad_alloc. Thread-safe unless another thread writes the environment.
 [[nodiscard]] inline bool jit_is_cached(Environment const& environment) {
   JitCacheSettings const settings = jit_cache_settings(environment);
   if (!settings.off_by.empty()) return false;

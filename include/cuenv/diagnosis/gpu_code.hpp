@@ -28,7 +28,7 @@ CUENV_NAMESPACE_BEGIN
 struct GpuCodeFound {
   /// The driver has to compile PTX of at least one program for at least one visible GPU.
   bool needs_jit = false;
-  RungReport report;
+  RungReport report;  ///< of `Rung::gpu_code`
 };
 
 namespace detail {

@@ -30,20 +30,18 @@ CUENV_NAMESPACE_BEGIN
 struct JitCacheSeen {
   /// The folder with its working directory; empty where it is not known.
   std::string folder;
-  /// Whether it is there, and if not, the folder in which it would be made.
-  bool exists = false;
-  std::string parent;
+  bool exists = false;  ///< whether it is there
+  std::string parent;   ///< the folder, or the nearest above it that is there: in that it would be made
   /// What stands in the way of the folder, or in its place, is a file.
   bool is_file = false;
-  bool writable = true;
-  /// The driver's files in it, and their bytes; cut where there are very many.
-  std::size_t files = 0;
-  std::uint64_t bytes = 0;
-  bool cut = false;
+  bool writable = true;     ///< whether files can be made in `parent`; true where that was not looked at
+  std::size_t files = 0;    ///< the driver's files in it
+  std::uint64_t bytes = 0;  ///< their sizes, added up
+  bool cut = false;         ///< true where there are so many that counting them was given up
   /// As /proc/mounts names it: "ext4", "nfs4"; empty where that is not known.
   std::string file_system;
-  bool mounted_read_only = false;
-  std::optional<std::uint64_t> free_bytes;
+  bool mounted_read_only = false;           ///< then nobody can write, whatever the modes say
+  std::optional<std::uint64_t> free_bytes;  ///< for this user, on its file system
 };
 
 namespace detail {
