@@ -51,7 +51,8 @@ enum class SessionOptions : unsigned {
 
 /// The options by their short names: `cuenv::absent_ok | cuenv::ask_nvml`.
 inline constexpr SessionOptions absent_ok = SessionOptions::absent_ok;
-/// Asks NVML where /proc tells nothing.
+/// Asks NVML where /proc tells nothing. NVML leaves a thread behind (measured, driver 580), which counts like any
+/// other.
 inline constexpr SessionOptions ask_nvml = SessionOptions::ask_nvml;
 /// Leaves what is too late.
 inline constexpr SessionOptions apply_what_still_works = SessionOptions::apply_what_still_works;
