@@ -4,12 +4,25 @@
 #include "support/described_environment.hpp"
 #include "support/temporary_folder.hpp"
 
+#ifndef _WIN32
 #include <unistd.h>
+#endif
 
 #include <filesystem>
 #include <string>
 
 using cuenv_tests::DescribedEnvironment;
+
+namespace {
+
+/// The variable that the default folder is in.
+#ifdef _WIN32
+std::string const home = "APPDATA";
+#else
+std::string const home = "HOME";
+#endif
+
+}  // namespace
 
 TEST_CASE("a cache in a place where nothing can be kept is told", "[jit_cache]") {
   cuenv_tests::TemporaryFolder const folder;
@@ -17,14 +30,21 @@ TEST_CASE("a cache in a place where nothing can be kept is told", "[jit_cache]")
   folder.write("file", "");
   CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here}}}));
   CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "/new/folder/"}}}));
-  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here}}}));
+  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{home, here}}}));
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "/file/below"}}}));
-  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here + "/file"}}}));
+  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{home, here + "/file"}}}));
+#ifdef _WIN32
+  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "\\new/folder\\"}}}));
+  CHECK(cuenv::detail::default_cache_folder(DescribedEnvironment{{{"APPDATA", "C:\\a"}}}) ==
+        "C:\\a\\NVIDIA\\ComputeCache");
+  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "Q:\\no\\such\\drive"}}}));
+#else
   if (::geteuid() != 0) {
     std::filesystem::permissions(folder.path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-    CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here}}}));
+    CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{home, here}}}));
     std::filesystem::permissions(folder.path, std::filesystem::perms::owner_all);
   }
+#endif
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "~/x"}}}));
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", ""}}}));
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "/dev/null"}}}));
