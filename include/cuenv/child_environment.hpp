@@ -34,14 +34,14 @@ class ListedEnvironment final : public Environment {
 
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
     for (Assignment const& variable : variables_) {
-      if (variable.name == name) return variable.text;
+      if (is_same_variable(variable.name, name)) return variable.text;
     }
     return std::nullopt;
   }
   int set(Assignment const& assignment) const override {
     bool found = false;  // a name can be there twice, and programs do not agree on which counts: all are changed
     for (Assignment& variable : variables_) {
-      if (variable.name != assignment.name) continue;
+      if (!is_same_variable(variable.name, assignment.name)) continue;
       variable.text = found ? std::nullopt : assignment.text;
       found = true;
     }

@@ -61,6 +61,14 @@ struct DriverLibrary {
   std::string simulated_root;
 };
 
+#ifdef _WIN32
+/// The name of the driver's library.
+inline constexpr char const* driver_library_name = "nvcuda.dll";
+#else
+/// The name of the driver's library.
+inline constexpr char const* driver_library_name = "libcuda.so.1";
+#endif
+
 /// Loading: from the loader's path (`libcuda.so.1`, never the unversioned name, which may be the toolkit's stub; on
 /// Windows `nvcuda.dll` from System32), or looking only for what the process has loaded already.
 enum class DriverOpen { load, only_if_loaded };
@@ -68,13 +76,8 @@ enum class DriverOpen { load, only_if_loaded };
 /// The real thing. Loading the library neither initialises CUDA nor reads a variable (measured, driver 580).
 /// Thread-safe.
 [[nodiscard]] inline DriverLibrary open_driver_library(DriverOpen how) {
-#ifdef _WIN32
-  constexpr char const* name = "nvcuda.dll";
-#else
-  constexpr char const* name = "libcuda.so.1";
-#endif
-  auto const library =
-      how == DriverOpen::load ? detail::SharedLibrary::open(name) : detail::SharedLibrary::find_loaded(name);
+  auto const library = how == DriverOpen::load ? detail::SharedLibrary::open(driver_library_name)
+                                               : detail::SharedLibrary::find_loaded(driver_library_name);
   DriverLibrary driver;
   driver.loaded = static_cast<bool>(library);
   driver.error = library.error();

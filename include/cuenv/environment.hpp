@@ -28,6 +28,10 @@
 #endif
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define CUENV_HAS_SINGLE_THREADED
+#endif
 #endif
 
 CUENV_NAMESPACE_BEGIN
@@ -40,6 +44,15 @@ struct Assignment {
 
 [[nodiscard]] inline bool operator==(Assignment const& a, Assignment const& b) noexcept {
   return a.name == b.name && a.text == b.text;
+}
+
+/// Whether two names are one variable: on Windows the case of letters does not count.
+[[nodiscard]] constexpr bool is_same_variable(std::string_view a, std::string_view b) noexcept {
+#ifdef _WIN32
+  return detail::equal_ignoring_case(a, b);
+#else
+  return a == b;
+#endif
 }
 
 /// The environment as the rest of cuenv sees it: the process's own, or one that a test describes. No member throws
@@ -76,15 +89,20 @@ namespace detail {
   auto const second = parse_decimal(take_until(version, '.'), 999);
   return first && second && (*first > 2 || (*first == 2 && *second >= 41));
 #elif defined(_WIN32)
-  return true;  // the process environment has a lock
+  return true;  // getenv beside _putenv is not safe by Microsoft's word, but the system has threads in every program
 #else
   return false;
 #endif
 }
 
-/// The names of the threads of this process but the calling one, from /proc.
+/// The names of the threads of this process but the calling one, from /proc. None where the C library knows that it has
+/// started none (glibc 2.32): those that are listed then belong to what runs the program, such as qemu's user mode, and
+/// do not use its environment.
 [[nodiscard]] inline std::vector<std::string> other_threads() {
   std::vector<std::string> threads;
+#ifdef CUENV_HAS_SINGLE_THREADED
+  if (::__libc_single_threaded != 0) return threads;
+#endif
 #ifdef __linux__
   std::string const self = std::to_string(::syscall(SYS_gettid));
   for (std::string const& id : list_directory("/proc/self/task").value_or(std::vector<std::string>{})) {
@@ -104,7 +122,7 @@ class ProcessEnvironment final : public Environment {
  public:
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
 #ifdef _WIN32
-    return detail::get_environment_windows(name);
+    return detail::win32::get_variable(name);
 #else
     if (name.find('\0') != std::string::npos) return std::nullopt;
     char const* const text = std::getenv(name.c_str());
@@ -117,7 +135,7 @@ class ProcessEnvironment final : public Environment {
     bool const has_nul = assignment.text && assignment.text->find('\0') != std::string::npos;
     if (has_nul || assignment.name.find('\0') != std::string::npos) return EINVAL;
 #ifdef _WIN32
-    return detail::set_environment_windows(assignment.name, assignment.text);
+    return detail::win32::set_variable(assignment.name, assignment.text);
 #else
     int const result = assignment.text ? ::setenv(assignment.name.c_str(), assignment.text->c_str(), 1)
                                        : ::unsetenv(assignment.name.c_str());
@@ -128,7 +146,9 @@ class ProcessEnvironment final : public Environment {
   [[nodiscard]] std::vector<Assignment> all() const override {
     std::vector<Assignment> variables;
 #ifdef _WIN32
-    variables = detail::list_environment_windows<Assignment>();
+    detail::win32::for_each_variable([&](std::string name, std::string text) {
+      variables.push_back({std::move(name), std::move(text)});
+    });
 #else
     for (char** line = ::environ; line != nullptr && *line != nullptr; ++line) {
       std::string_view const text{*line};
@@ -193,5 +213,7 @@ inline std::vector<Assignment> apply_assignments(Environment const& environment,
 }
 
 CUENV_NAMESPACE_END
+
+#undef CUENV_HAS_SINGLE_THREADED
 
 #endif  // CUENV_ENVIRONMENT_HPP

@@ -7,13 +7,16 @@
 #include <cuenv/values.hpp>
 #include <cuenv/version.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#ifndef _WIN32
+#ifdef _WIN32
+#include <cuenv/detail/windows.hpp>
+#else
 #include <unistd.h>
 #endif
 
@@ -94,12 +97,16 @@ namespace detail {
 
 /// The folder, or the nearest one above it that is there: the driver makes what is missing (measured, 580).
 [[nodiscard]] inline std::string nearest_existing(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  while (!path_exists(path)) {
-    std::size_t const slash = path.rfind('/');
+#ifdef _WIN32
+  std::size_t const root = path.size() > 1 && path[1] == ':' ? 3 : 1;  // a drive that is not there has nothing above it
+#else
+  constexpr std::size_t root = 1;
+#endif
+  while (path.size() > root && path.find_last_of(path_separators) == path.size() - 1) path.pop_back();
+  while (path.size() > root && !path_exists(path)) {
+    std::size_t const slash = path.find_last_of(path_separators);
     if (slash == std::string::npos) return ".";
-    if (slash == 0) return "/";
-    path.resize(slash);
+    path.resize(slash < root ? root : slash);
   }
   return path;
 }
@@ -107,8 +114,7 @@ namespace detail {
 /// True where this user can make files in a folder.
 [[nodiscard]] inline bool can_be_written(std::string const& folder) {
 #ifdef _WIN32
-  (void)folder;
-  return true;  // not looked at
+  return win32::can_add_files(folder);
 #else
   return path_exists(folder + "/.") && ::access(folder.c_str(), W_OK | X_OK) == 0;
 #endif

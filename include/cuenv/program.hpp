@@ -170,9 +170,23 @@ namespace detail {
 /// The executable, under a name that stays good when the file was replaced or deleted meanwhile.
 [[nodiscard]] inline std::string own_file() {
 #ifdef _WIN32
-  return loaded_files_windows().front();
+  return win32::file_of_module(nullptr);
 #else
   return "/proc/self/exe";
+#endif
+}
+
+/// Whether a library is a part of the driver: what it brings along for its own use is not the program's. (The names on
+/// Windows are documented or seen in driver packages; not measured.)
+[[nodiscard]] inline bool is_of_driver(std::string_view path) noexcept {
+  std::string_view const name = file_name(path);
+#ifdef _WIN32
+  for (std::string_view const prefix : {"nvcuda", "nvml", "nvapi", "nvfatbin", "nvptxjit", "nvdxgdmal", "nvgpucomp"}) {
+    if (equal_ignoring_case(name.substr(0, prefix.size()), prefix)) return true;
+  }
+  return false;
+#else
+  return starts_with(name, "libcuda.so") || starts_with(name, "libnvidia-");
 #endif
 }
 
@@ -183,7 +197,9 @@ namespace detail {
 [[nodiscard]] inline std::vector<std::string> loaded_files() {
   std::vector<std::string> files;
 #ifdef _WIN32
-  files = detail::loaded_files_windows();
+  for (std::string& file : detail::win32::loaded_files()) {
+    if (files.empty() || !detail::is_of_driver(file)) files.push_back(std::move(file));
+  }
 #else
   std::string program(4096, '\0');
   ::ssize_t const length = ::readlink("/proc/self/exe", program.data(), program.size());
@@ -192,9 +208,7 @@ namespace detail {
       [](::dl_phdr_info* info, std::size_t, void* list) {
         std::string_view const path =
             info->dlpi_name == nullptr ? std::string_view{} : std::string_view{info->dlpi_name};
-        std::string_view const name = path.substr(path.rfind('/') + 1);
-        bool const is_drivers = detail::starts_with(name, "libcuda.so") || detail::starts_with(name, "libnvidia-");
-        if (path.find('/') != std::string_view::npos && !is_drivers) {
+        if (path.find('/') != std::string_view::npos && !detail::is_of_driver(path)) {
           static_cast<std::vector<std::string>*>(list)->emplace_back(path);
         }
         return 0;
@@ -323,7 +337,7 @@ class ServiceVisitor {
     for (std::size_t i = 0; i < paths.size(); ++i) {
       // A name without a folder is a loaded library's.
       bool const same =
-          paths[i] == library || (library.find('/') == std::string::npos && detail::ends_with(paths[i], "/" + library));
+          detail::is_same_path(paths[i], library) || detail::is_same_path(detail::file_name(paths[i]), library);
       if (same) required[i] = loaded = true;
     }
     if (loaded) continue;

@@ -274,10 +274,11 @@ class Session {
                                                       std::string const& root, bool started) {
     if (!driver_.loaded) return detail::no_driver_error(driver_, root);
     if (detail::lacks_a_function(driver_.api)) {
-      return DriverError{DriverError::no_driver,
-                         {{Severity::error, "driver.incomplete", driver_.path.empty() ? "libcuda.so.1" : driver_.path,
-                           "", Diagnostic::no_offset, "this driver library lacks functions that cuenv needs", "",
-                           "update the driver: CUDA 11.4 or newer"}}};
+      return DriverError{
+          DriverError::no_driver,
+          {{Severity::error, "driver.incomplete", driver_.path.empty() ? driver_library_name : driver_.path, "",
+            Diagnostic::no_offset, "this driver library lacks functions that cuenv needs", "",
+            "update the driver: CUDA 11.4 or newer"}}};
     }
     detail::DeviceTexts const texts = detail::device_texts(environment);
     switches_ = jit_switches(environment);

@@ -59,7 +59,7 @@ inline InitHistory& init_history() noexcept {
 
 [[nodiscard]] inline long process_id() noexcept {
 #ifdef _WIN32
-  return static_cast<long>(::GetCurrentProcessId());
+  return static_cast<long>(win32::GetCurrentProcessId());
 #else
   return ::getpid();
 #endif

@@ -3,6 +3,11 @@
 #include "support/catch.hpp"
 #include "support/described_environment.hpp"
 
+#ifdef _WIN32
+#include <windows.h>
+#endif
+
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -47,11 +52,16 @@ TEST_CASE("nothing to apply leaves nothing to undo", "[environment]") {
 TEST_CASE("the process's environment is changed and put back", "[environment]") {
   std::string const name = "CUENV_TEST_VARIABLE";
   cuenv::Environment const& environment = cuenv::process_environment;
+#ifdef _WIN32
+  std::string const text = "a=\xc3\xa9 \xf0\x9f\x98\x80 \xed\xa0\x80";  // a character of each kind, and half a pair
+#else
+  std::string const text = "a=\xff b";
+#endif
   REQUIRE_FALSE(environment.get(name));
-  auto const undo = cuenv::apply_assignments(environment, {{name, "a=\xff b"}});
-  CHECK(environment.get(name) == "a=\xff b");
+  auto const undo = cuenv::apply_assignments(environment, {{name, text}});
+  CHECK(environment.get(name) == text);
   bool listed = false;
-  for (Assignment const& variable : environment.all()) listed = listed || variable == Assignment{name, "a=\xff b"};
+  for (Assignment const& variable : environment.all()) listed = listed || variable == Assignment{name, text};
   CHECK(listed);
   for (Assignment const& assignment : undo) CHECK(environment.set(assignment) == 0);
   CHECK_FALSE(environment.get(name));
@@ -70,13 +80,49 @@ TEST_CASE("the process's environment refuses what it cannot hold", "[environment
   }
 }
 
-#ifndef _WIN32
-
 TEST_CASE("a name with NUL is no variable, and no other one", "[environment]") {
   cuenv::ProcessEnvironment const environment;
   REQUIRE(environment.get("PATH"));
   CHECK_FALSE(environment.get(std::string("PATH\0X", 6)));
 }
+
+#ifdef _WIN32
+
+TEST_CASE("a change reaches the process and the C runtime", "[environment]") {
+  char const* const name = "CUENV_TEST_VARIABLE";
+  auto const in_process = [&] {
+    char text[16] = "";
+    return std::string{text, ::GetEnvironmentVariableA(name, text, sizeof text)};
+  };
+  auto const& environment = cuenv::process_environment;
+  CHECK(environment.set({name, "one"}) == 0);
+  CHECK(in_process() == "one");
+  CHECK(std::getenv(name) == std::string{"one"});
+  CHECK(environment.get("cuenv_test_Variable") == "one");  // the case of a name does not count
+  // The C runtime has no empty values.
+  CHECK(environment.set({name, ""}) == 0);
+  CHECK(environment.get(name) == "");
+  CHECK(std::getenv(name) == nullptr);
+  CHECK(environment.set({name, std::nullopt}) == 0);
+  CHECK_FALSE(environment.get(name));
+  CHECK(environment.set({name, std::nullopt}) == 0);
+}
+
+TEST_CASE("what has no place in the environment is refused, and long values have one", "[environment]") {
+  std::string const name = "CUENV_TEST_VARIABLE";
+  auto const& environment = cuenv::process_environment;
+  CHECK(environment.set({name, "\xff"}) == EILSEQ);  // no UTF-8
+  CHECK(environment.set({"\xff", "1"}) == EILSEQ);
+  CHECK(environment.set({name, std::string(40000, 'x')}) == E2BIG);
+  CHECK_FALSE(environment.get(name));
+  for (std::size_t const size : {259U, 260U, 261U, 4096U, 30000U}) {
+    CHECK(environment.set({name, std::string(size, 'x')}) == 0);
+    CHECK(environment.get(name).value_or("").size() == size);
+  }
+  CHECK(environment.set({name, std::nullopt}) == 0);
+}
+
+#else
 
 TEST_CASE("an environment without entries is read", "[environment]") {
   char** const own = ::environ;

@@ -340,7 +340,10 @@ TEST_CASE("a file that shrinks while it is read is damaged, no more", "[inspect]
 
 TEST_CASE("what is no regular file is refused at once", "[inspect]") {
   CHECK_THROWS_AS(inspect("/no/such/file"), FileError);
-#ifndef _WIN32
+#ifdef _WIN32
+  CHECK_THROWS_AS(inspect("C:\\"), FileError);
+  CHECK_THROWS_AS(inspect("NUL"), FileError);
+#else
   CHECK_THROWS_AS(inspect("/dev"), FileError);
   CHECK_THROWS_AS(inspect("/dev/zero"), FileError);
 #endif

@@ -4,12 +4,27 @@
 #include "support/described_environment.hpp"
 #include "support/temporary_folder.hpp"
 
+#ifndef _WIN32
 #include <unistd.h>
+#endif
 
 #include <filesystem>
 #include <string>
 
 using cuenv_tests::DescribedEnvironment;
+
+namespace {
+
+/// The variable that the default folder is in, and the folder below it.
+#ifdef _WIN32
+std::string const home = "APPDATA";
+std::string const below_home = "\\NVIDIA\\ComputeCache";
+#else
+std::string const home = "HOME";
+std::string const below_home = "/.nv/ComputeCache";
+#endif
+
+}  // namespace
 
 TEST_CASE("a cache in a place where nothing can be kept is told", "[jit_cache]") {
   cuenv_tests::TemporaryFolder const folder;
@@ -17,14 +32,19 @@ TEST_CASE("a cache in a place where nothing can be kept is told", "[jit_cache]")
   folder.write("file", "");
   CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here}}}));
   CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "/new/folder/"}}}));
-  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here}}}));
+  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{home, here}}}));
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "/file/below"}}}));
-  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here + "/file"}}}));
+  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{home, here + "/file"}}}));
+#ifdef _WIN32
+  CHECK(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", here + "\\new/folder\\"}}}));
+  CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "Q:\\no\\such\\drive"}}}));
+#else
   if (::geteuid() != 0) {
     std::filesystem::permissions(folder.path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-    CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"HOME", here}}}));
+    CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{home, here}}}));
     std::filesystem::permissions(folder.path, std::filesystem::perms::owner_all);
   }
+#endif
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "~/x"}}}));
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", ""}}}));
   CHECK_FALSE(cuenv::jit_is_cached(DescribedEnvironment{{{"CUDA_CACHE_PATH", "/dev/null"}}}));
@@ -38,14 +58,14 @@ TEST_CASE("a cache that is off or has no room keeps nothing", "[jit_cache]") {
 }
 
 TEST_CASE("the folder and the limit, by the driver's rule", "[jit_cache]") {
-  auto const settings = cuenv::jit_cache_settings(DescribedEnvironment{{{"HOME", "/home/ada"}}});
-  CHECK(settings.folder == "/home/ada/.nv/ComputeCache");
-  CHECK(settings.named_by == "HOME");
+  auto const settings = cuenv::jit_cache_settings(DescribedEnvironment{{{home, "/home/ada"}}});
+  CHECK(settings.folder == "/home/ada" + below_home);
+  CHECK(settings.named_by == home);
   CHECK(settings.limit == 1073741824);
   CHECK(settings.off_by.empty());
   CHECK(cuenv::jit_cache_settings(DescribedEnvironment{}).folder.empty());
   auto const set = cuenv::jit_cache_settings(
-      DescribedEnvironment{{{"HOME", "/home/ada"}, {"CUDA_CACHE_PATH", "/c"}, {"CUDA_CACHE_MAXSIZE", "1048576x"}}});
+      DescribedEnvironment{{{home, "/home/ada"}, {"CUDA_CACHE_PATH", "/c"}, {"CUDA_CACHE_MAXSIZE", "1048576x"}}});
   CHECK(set.folder == "/c");
   CHECK(set.named_by == "CUDA_CACHE_PATH");
   CHECK(set.limit == 1048576);

@@ -6,8 +6,7 @@
 #include "support/generated_text.hpp"
 #include "support/temporary_folder.hpp"
 
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -17,6 +16,14 @@ using cuenv::MachineSource;
 namespace {
 
 std::string const gpus_folder = "proc/driver/nvidia/gpus/";
+
+/// The folder of a GPU, below the machine's.
+std::string folder_of(std::string pci) {
+#ifdef _WIN32
+  std::replace(pci.begin(), pci.end(), ':', '-');  // no character of a file's name there
+#endif
+  return gpus_folder + pci;
+}
 
 cuenv::Machine read(TemporaryFolder const& root) { return cuenv::read_machine(root.path.string()); }
 
@@ -79,7 +86,8 @@ TEST_CASE("a UUID printed as question marks is unknown, the GPU is not", "[machi
   TemporaryFolder root;
   std::string const marks = "GPU-" + std::string(8, '?') + "-" + std::string(4, '?') + "-" + std::string(4, '?') + "-" +
                             std::string(4, '?') + "-" + std::string(12, '?');
-  root.write(gpus_folder + "0000:01:00.0/information", information("0000:01:00.0", 0) + "GPU UUID: \t " + marks + "\n");
+  root.write(folder_of("0000:01:00.0") + "/information",
+             information("0000:01:00.0", 0) + "GPU UUID: \t " + marks + "\n");
   root.write("dev/nvidia0", "");
   auto const machine = read(root);
   REQUIRE(machine.gpus.size() == 1);
@@ -111,25 +119,29 @@ TEST_CASE("what is no description of a GPU is passed over", "[machine]") {
   TemporaryFolder root;
   root.write("dev/nvidia0", "");
   root.write("dev/nvidia1", "");
-  root.write(gpus_folder + "0000:01:00.0/information", information("0000:01:00.0", 0));
-  root.write(gpus_folder + "0000:02:00.0/information", "");                              // no minor number
-  root.write(gpus_folder + "0000:03:00.0/information", "Device Minor: 0x\n");            // no number
-  root.write(gpus_folder + "0000:04:00.0/information", "Device Minor: 1/../nvidia1\n");  // no number either
-  root.write(gpus_folder + "0000:05:00.0/other", "");
-  root.write(gpus_folder + "0000:06:00.0", "a file where a folder should be");
+  root.write(folder_of("0000:01:00.0") + "/information", information("0000:01:00.0", 0));
+  root.write(folder_of("0000:02:00.0") + "/information", "");                              // no minor number
+  root.write(folder_of("0000:03:00.0") + "/information", "Device Minor: 0x\n");            // no number
+  root.write(folder_of("0000:04:00.0") + "/information", "Device Minor: 1/../nvidia1\n");  // no number either
+  root.write(folder_of("0000:05:00.0") + "/other", "");
+  root.write(folder_of("0000:06:00.0"), "a file where a folder should be");
   root.write(gpus_folder + "nonsense/information", "Device Minor: 0\n");  // no place on the bus
-  std::filesystem::create_directories(root.path / gpus_folder / "0000:07:00.0/information");
-  REQUIRE(::mkdir((root.path / gpus_folder / "0000:08:00.0").c_str(), 0700) == 0);
-  REQUIRE(::mkfifo((root.path / gpus_folder / "0000:08:00.0/information").c_str(), 0600) == 0);  // does not wait
-  root.write(gpus_folder + "0000:09:00.0/information", "Device Minor: 1\nBus Location: somewhere\n");
+  std::filesystem::create_directories(root.path / folder_of("0000:07:00.0") / "information");
+  std::filesystem::create_directories(root.path / folder_of("0000:08:00.0"));
+  make_pipe(root.path / folder_of("0000:08:00.0") / "information");  // does not wait
+  root.write(folder_of("0000:09:00.0") + "/information", "Device Minor: 1\nBus Location: somewhere\n");
+#ifdef _WIN32
+  CHECK(buses(read(root)) == "1");  // there no folder has the name of a place on the bus
+#else
   CHECK(buses(read(root)) == "1 9");
+#endif
 }
 
 TEST_CASE("of a huge file only the beginning is read", "[machine]") {
   TemporaryFolder root;
   root.write("dev/nvidia0", "");
-  root.write(gpus_folder + "0000:01:00.0/information", information("0000:01:00.0", 0) + std::string(8U << 20, 'x'));
-  root.write(gpus_folder + "0000:02:00.0/information", std::string(8U << 20, '\n') + information("0000:02:00.0", 0));
+  root.write(folder_of("0000:01:00.0") + "/information", information("0000:01:00.0", 0) + std::string(8U << 20, 'x'));
+  root.write(folder_of("0000:02:00.0") + "/information", std::string(8U << 20, '\n') + information("0000:02:00.0", 0));
   root.write("proc/driver/nvidia/version", std::string(8U << 20, ' '));
   CHECK(buses(read(root)) == "1");
   CHECK(read(root).driver_version.empty());

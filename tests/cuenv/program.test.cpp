@@ -6,11 +6,13 @@
 #include "support/described_system.hpp"
 #include "support/temporary_folder.hpp"
 
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <dlfcn.h>
+#endif
 
-#include <unistd.h>
 #include <algorithm>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -80,10 +82,15 @@ cuenv::FileReport const* find(ProgramReport const& report, std::string const& pa
   return nullptr;
 }
 
-/// Loads a library for the rest of the process.
+/// Loads a library for the rest of the process. It is one that nvcc made for the build machine, so cases that need it
+/// have the tag [host_library], by which a cross build leaves them out.
 void load(std::string const& path) {
   INFO(path);
+#ifdef _WIN32
+  REQUIRE(::LoadLibraryA(path.c_str()) != nullptr);
+#else
   REQUIRE(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr);
+#endif
 }
 
 cuenv::Diagnostic const* find(cuenv::Diagnostics const& findings, std::string_view code) {
@@ -185,7 +192,7 @@ TEST_CASE("a file that cannot be read is an error, and an odd one a warning", "[
 
 // The program ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("the files of a process begin with its executable and leave the driver out", "[program]") {
+TEST_CASE("the files of a process begin with its executable and leave the driver out", "[program][host_library]") {
   load(image("libfor_90_and_120.so"));
   auto const files = cuenv::loaded_files();
   REQUIRE_FALSE(files.empty());
@@ -205,10 +212,14 @@ TEST_CASE("an executable without GPU code is fine", "[program]") {
   CHECK(report.files[0].gpus.size() == 2);
   CHECK(report.files[0].gpus[0].service() == Service::empty);
   CHECK(cuenv::own_images().modules.empty());
+#ifdef _WIN32
+  CHECK(cuenv::own_images().summary.kind == cuenv::FileKind::pe);
+#else
   CHECK(cuenv::own_images().summary.kind == cuenv::FileKind::elf);
+#endif
 }
 
-TEST_CASE("a named library that is loaded is known by its name alone, another by its path", "[program]") {
+TEST_CASE("a named library that is loaded is known by its name alone, another by its path", "[program][host_library]") {
   load(image("libfor_120.so"));
   Program const program;
   CHECK_THAT(program.refusal({"libfor_120.so"}), ContainsSubstring(image("libfor_120.so") + " .nv_fatbin at byte "));
@@ -218,7 +229,7 @@ TEST_CASE("a named library that is loaded is known by its name alone, another by
   CHECK_THROWS_AS(program.session.require_images({"/no/such/library.so"}), cuenv::FileError);
 }
 
-TEST_CASE("other loaded libraries bring no error, however little they serve", "[program]") {
+TEST_CASE("other loaded libraries bring no error, however little they serve", "[program][host_library]") {
   load(image("libfor_120.so"));
   load(image("libfor_90_and_120.so"));
   Program const program;
@@ -233,7 +244,7 @@ TEST_CASE("other loaded libraries bring no error, however little they serve", "[
   CHECK(some->findings.empty());
 }
 
-TEST_CASE("a loaded library that was deleted meanwhile is a note", "[program]") {
+TEST_CASE("a loaded library that was deleted meanwhile is a note", "[program][host_library]") {
   {
     cuenv_tests::TemporaryFolder const folder;
     std::string const copy = (folder.path / "libdeleted.so").string();

@@ -1,5 +1,5 @@
 # Images for the tests, built by nvcc from one small file: `cuenv_test_images` makes them in CUENV_TEST_IMAGES.
-find_package(CUDAToolkit REQUIRED)
+include(${PROJECT_SOURCE_DIR}/cmake/cuda_compiler.cmake)
 set(CUENV_TEST_IMAGES ${CMAKE_CURRENT_BINARY_DIR}/images)
 file(MAKE_DIRECTORY ${CUENV_TEST_IMAGES})
 set(test_images)

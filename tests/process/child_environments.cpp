@@ -1,8 +1,12 @@
 // A parent that starts a worker on each GPU, with its own environment and its own session untouched.
 #include "expect.hpp"
 
+#ifdef _WIN32
+#include <process.h>
+#else
 #include <spawn.h>
 #include <sys/wait.h>
+#endif
 
 #include <string>
 #include <vector>
@@ -18,19 +22,43 @@ int work() {
   return saw_gpu + session.devices()[0].physical.value_or(cuenv::physical(99)).value;
 }
 
-pid_t start_worker(std::vector<std::string> environment) {
+#ifdef _WIN32
+
+using Worker = std::intptr_t;
+
+Worker start_worker(std::vector<std::string> environment) {
+  std::string const program = cuenv::loaded_files().front();
+  std::vector<std::string> arguments{program, "worker"};
+  Worker const worker = ::_spawnve(_P_NOWAIT, program.c_str(), cuenv::pointers_to(arguments).data(),
+                                   cuenv::pointers_to(environment).data());
+  expect(worker != -1, "a worker is started");
+  return worker;
+}
+
+int exit_code_of(Worker worker) {
+  int code = -1;
+  return ::_cwait(&code, worker, 0) == worker ? code : -1;
+}
+
+#else
+
+using Worker = pid_t;
+
+Worker start_worker(std::vector<std::string> environment) {
   std::vector<std::string> arguments{"/proc/self/exe", "worker"};
-  pid_t worker = 0;
+  Worker worker = 0;
   int const error = posix_spawn(&worker, arguments[0].c_str(), nullptr, nullptr, cuenv::pointers_to(arguments).data(),
                                 cuenv::pointers_to(environment).data());
   expect(error == 0, "a worker is started");
   return worker;
 }
 
-int exit_code_of(pid_t worker) {
+int exit_code_of(Worker worker) {
   int status = 0;
   return waitpid(worker, &status, 0) == worker && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
+
+#endif
 
 }  // namespace
 
@@ -41,7 +69,7 @@ int main(int argc, char**) {
   auto const machine = cuenv::read_machine(own.report().simulated_root);
   expect(machine.gpus.size() == 2, "the machine has two GPUs");
 
-  std::vector<pid_t> workers;
+  std::vector<Worker> workers;
   for (int rank = 0; rank < 2; ++rank) {
     auto settings = settings_for_rank(cuenv::LocalRank{rank, 2}, {}, cuenv::process_environment, machine);
     settings.set(cuenv::launch_blocking, true);

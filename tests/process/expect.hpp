@@ -3,6 +3,8 @@
 
 #include <cuenv/cuenv.hpp>
 
+#include <stdlib.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -22,6 +24,15 @@ inline void expect(bool holds, std::string const& what) {
 
 inline void expect_text(std::string const& text, std::string const& part) {
   expect(text.find(part) != std::string::npos, "'" + part + "' is in: " + text);
+}
+
+/// Sets a variable as other code would.
+inline void set_variable(char const* name, char const* text) {
+#ifdef _WIN32
+  ::_putenv_s(name, text);
+#else
+  ::setenv(name, text, 1);
+#endif
 }
 
 [[nodiscard]] inline bool is_set_to(char const* name, std::optional<std::string> const& text) {

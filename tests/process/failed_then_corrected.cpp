@@ -2,10 +2,8 @@
 #include "expect.hpp"
 #include "simulated_state.hpp"
 
-#include <stdlib.h>
-
 int main() {
-  ::setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+  set_variable("CUDA_VISIBLE_DEVICES", "7");
   auto const error = thrown_by<cuenv::DriverError>([] { cuenv::Session const session; });
   expect(error && error->code() == 100, "the code is 100");
   if (error) expect_text(error->what(), "'7' is out of range: this machine shows 2 GPUs");

@@ -1,7 +1,5 @@
 # Programs without a test framework that change their environment or start CUDA, each case a process of its own. The
 # simulated machine's libraries are on LD_LIBRARY_PATH as a driver would be, but where a test says otherwise.
-find_package(CUDAToolkit REQUIRED)
-
 set(process_root ${CMAKE_CURRENT_BINARY_DIR}/process/two_h200)
 set(process_machine ${CMAKE_CURRENT_SOURCE_DIR}/simulated/machines/two_h200.txt)
 add_custom_command(OUTPUT ${process_root}/machine.txt
@@ -33,8 +31,7 @@ function(cuenv_process_test sentence)
     "LD_LIBRARY_PATH=path_list_prepend:$<TARGET_FILE_DIR:cuenv_simulated_driver>;CUENV_SIMULATED_ROOT=set:${process_root};${process_environment}")
 endfunction()
 
-foreach(name applies_before_init refuses_when_too_late second_session failed_then_corrected fork_after_init
-    static_initialiser child_environments odd_environments diagnose_start)
+foreach(name applies_before_init refuses_when_too_late second_session failed_then_corrected static_initialiser)
   cuenv_process_program(${name} process/${name}.cpp)
 endforeach()
 cuenv_process_program(two_translation_units process/two_translation_units.cpp process/two_translation_units_other.cpp)
@@ -44,25 +41,36 @@ cuenv_process_test("settings are applied before the driver reads them" process_a
 cuenv_process_test("settings that come too late are refused" process_refuses_when_too_late)
 cuenv_process_test("a second session attaches or is refused" process_second_session)
 cuenv_process_test("a failed start can be made again" process_failed_then_corrected)
-cuenv_process_test("a fork after cuInit is explained" process_fork_after_init)
-cuenv_process_test("a diagnosis starts CUDA in a child, where one can be had" process_diagnose_start)
-cuenv_process_test("workers get a GPU each, and their parent is not touched" process_child_environments)
-cuenv_process_test("an entry without '=' is no variable, and a name that is there twice counts once" process_odd_environments)
 cuenv_process_test("a session may be a static object" process_static_initialiser)
 cuenv_process_test("a static object that starts CUDA is noticed" process_static_initialiser_too_late)
 cuenv_process_test("two translation units may include cuenv" process_two_translation_units)
 
-# Threads before main.
-find_package(Threads REQUIRED)
-cuenv_process_program(threads_before_main process/threads_before_main.cpp)
-target_link_libraries(process_threads_before_main PRIVATE Threads::Threads)
-cuenv_process_test("a thread before main does no harm where nothing changes" process_threads_before_main nothing_to_change)
-cuenv_process_test("a change under other threads is refused, or accepted" process_threads_before_main refused)
-cuenv_process_test("a program can be started anew with its settings" process_threads_before_main restart "an argument" -)
+if(NOT WIN32)  # Windows has no fork
+  cuenv_process_program(fork_after_init process/fork_after_init.cpp)
+  cuenv_process_test("a fork after cuInit is explained" process_fork_after_init)
+endif()
+
+# Programs that start themselves: qemu's user mode cannot start a program of its own kind unless the kernel has been told.
+if(WIN32 OR NOT CMAKE_CROSSCOMPILING)
+  cuenv_process_program(child_environments process/child_environments.cpp)
+  cuenv_process_test("workers get a GPU each, and their parent is not touched" process_child_environments)
+endif()
+if(NOT CMAKE_CROSSCOMPILING)
+  # Beside the thread that it starts, qemu's own would be listed.
+  cuenv_process_program(diagnose_start process/diagnose_start.cpp)
+  cuenv_process_test("a diagnosis starts CUDA in a child, where one can be had" process_diagnose_start)
+  cuenv_process_program(odd_environments process/odd_environments.cpp)
+  cuenv_process_test("an entry without '=' is no variable, and a name that is there twice counts once"
+    process_odd_environments)
+endif()
 
 # Two shared libraries with a session each, their symbols hidden or not.
 cuenv_process_program(two_shared_libraries process/two_shared_libraries.cpp)
-foreach(visibility default hidden)
+set(visibilities default hidden)
+if(WIN32)  # there a library shows what it says, and no more
+  set(visibilities default)
+endif()
+foreach(visibility IN LISTS visibilities)
   foreach(number 1 2)
     set(library process_library_${visibility}_${number})
     add_library(${library} MODULE process/shared_library.cpp)
@@ -75,14 +83,56 @@ foreach(visibility default hidden)
     process_two_shared_libraries $<TARGET_FILE:process_library_${visibility}_1>
     $<TARGET_FILE:process_library_${visibility}_2>)
 endforeach()
-cuenv_process_test("two shared libraries agree through the driver, visibility mixed"
-  process_two_shared_libraries $<TARGET_FILE:process_library_default_1> $<TARGET_FILE:process_library_hidden_2>)
+if(NOT WIN32)
+  cuenv_process_test("two shared libraries agree through the driver, visibility mixed"
+    process_two_shared_libraries $<TARGET_FILE:process_library_default_1> $<TARGET_FILE:process_library_hidden_2>)
+endif()
+
+# GPU code in the program itself and in a library.
+cuenv_process_program(own_code process/own_code.cpp)
+add_library(process_code_library MODULE process/own_code_library.cpp)
+set_target_properties(process_code_library PROPERTIES OUTPUT_NAME code_for_120)
+foreach(pair process_own_code:sm_90 process_code_library:sm_120)
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 target)
+  list(GET pair 1 image)
+  target_compile_definitions(${target} PRIVATE EMBEDDED_CODE="${CUENV_TEST_IMAGES}/${image}.fatbin")
+  add_dependencies(${target} cuenv_test_images)
+endforeach()
+cuenv_process_test("GPU code is found in the program and in a library that it loads"
+  process_own_code $<TARGET_FILE:process_code_library>)
+
+# A machine without the kernel driver's folder.
+set(bare_root ${CMAKE_CURRENT_BINARY_DIR}/process/bare)
+file(MAKE_DIRECTORY ${bare_root})
+file(COPY_FILE ${process_machine} ${bare_root}/machine.txt ONLY_IF_DIFFERENT)
+cuenv_process_program(machine_from_nvml process/machine_from_nvml.cpp)
+cuenv_process_test("NVML describes the machine where nothing else does" process_machine_from_nvml)
+set_property(TEST "process: NVML describes the machine where nothing else does" APPEND PROPERTY
+  ENVIRONMENT_MODIFICATION "CUENV_SIMULATED_ROOT=set:${bare_root}")
 
 # No driver, and nothing of CUDA needed to start.
 cuenv_process_program(starts_without_a_driver process/starts_without_a_driver.cpp)
 add_test(NAME "process: a program starts without a driver" COMMAND process_starts_without_a_driver)
 set_tests_properties("process: a program starts without a driver" PROPERTIES LABELS process SKIP_RETURN_CODE 77
-  ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=unset:;${process_environment}")
+  ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=unset:;WINEDLLOVERRIDES=set:nvcuda=;${process_environment}")
+if(WIN32)
+  include(process/windows.cmake)
+endif()
+if(CMAKE_CROSSCOMPILING)
+  # The rest starts itself anew, needs the toolkit's own stub for this machine, or compiles what the native build compiles.
+  return()
+endif()
+
+# Threads before main.
+find_package(CUDAToolkit REQUIRED)
+find_package(Threads REQUIRED)
+cuenv_process_program(threads_before_main process/threads_before_main.cpp)
+target_link_libraries(process_threads_before_main PRIVATE Threads::Threads)
+cuenv_process_test("a thread before main does no harm where nothing changes" process_threads_before_main nothing_to_change)
+cuenv_process_test("a change under other threads is refused, or accepted" process_threads_before_main refused)
+cuenv_process_test("a program can be started anew with its settings" process_threads_before_main restart "an argument" -)
+
 if(CMAKE_READELF)
   add_test(NAME "process: a program links nothing of CUDA" COMMAND ${CMAKE_COMMAND}
     -D READELF=${CMAKE_READELF} -D PROGRAM=$<TARGET_FILE:process_starts_without_a_driver>

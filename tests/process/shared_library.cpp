@@ -3,11 +3,16 @@
 
 #include <cstdio>
 
-extern "C" __attribute__((visibility("default"))) int start_session(int connections, int override_kept, char* text,
-                                                                    unsigned long size);
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
+extern "C" EXPORTED int start_session(int connections, int override_kept, char* text, unsigned long size);
 
 /// 1: started, 2: attached, 3: too late, 4: anything else; `text` has the words of an error.
-extern "C" int start_session(int connections, int override_kept, char* text, unsigned long size) {
+extern "C" EXPORTED int start_session(int connections, int override_kept, char* text, unsigned long size) {
   cuenv::Settings settings;
   settings.set(cuenv::device_max_connections, connections,
                override_kept != 0 ? cuenv::Precedence::override : cuenv::Precedence::keep);

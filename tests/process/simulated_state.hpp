@@ -3,21 +3,25 @@
 
 #include "simulated/state.h"
 
-#include <dlfcn.h>
+#include "library.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 
-/// A function of the libcuda.so.1 that the loader finds, loaded as a program would load it.
+/// A function of the driver's library that the loader finds, loaded as a program would load it.
 template <class Function>
 [[nodiscard]] Function* driver_function(char const* name) {
-  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  void* const function = library == nullptr ? nullptr : ::dlsym(library, name);
+#ifdef _WIN32
+  void* const library = open_library("nvcuda.dll");
+#else
+  void* const library = open_library("libcuda.so.1");
+#endif
+  auto* const function = library_function<Function>(library, name);
   if (function == nullptr) {
-    std::fprintf(stderr, "no %s: is the simulated driver on LD_LIBRARY_PATH?\n", name);
+    std::fprintf(stderr, "no %s: is the simulated driver where the loader looks?\n", name);
     std::abort();
   }
-  return reinterpret_cast<Function*>(function);
+  return function;
 }
 
 /// What the simulated driver of this process did and read.

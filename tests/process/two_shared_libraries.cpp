@@ -7,21 +7,21 @@ namespace {
 
 using Start = int(int connections, int override_kept, char* text, unsigned long size);
 
-Start* open_library(char const* path) {
-  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    expect(false, ::dlerror());
+Start* start_of(char const* path) {
+  auto* const start = library_function<Start>(open_library(path), "start_session");
+  if (start == nullptr) {
+    expect(false, std::string{path} + " is a library with start_session");
     std::exit(1);
   }
-  return reinterpret_cast<Start*>(::dlsym(library, "start_session"));
+  return start;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  Start* const first = open_library(argv[1]);
-  Start* const second = open_library(argv[2]);
+  Start* const first = start_of(argv[1]);
+  Start* const second = start_of(argv[2]);
   char text[2048] = "";
   expect(first(16, 0, text, sizeof text) == 1, std::string{"the first starts CUDA "} + text);
   expect(second(16, 0, text, sizeof text) == 2, std::string{"the second, with equal settings, attaches "} + text);

@@ -2,7 +2,11 @@
 
 #include "image.hpp"
 
+#ifdef _WIN32
+#include <process.h>
+#else
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -34,6 +38,14 @@ struct CUctx_st {
 namespace simulated::driver {
 namespace {
 
+int process_id() {
+#ifdef _WIN32
+  return ::_getpid();
+#else
+  return ::getpid();
+#endif
+}
+
 /// Everything that a process with the driver in it has.
 struct Process {
   bool usable = false;  // false: no machine could be read, every call gives 999
@@ -57,7 +69,7 @@ struct Process {
 
 std::mutex process_mutex;
 std::unique_ptr<Process> process;                   // guarded by the mutex
-std::atomic<pid_t> initialised_in{0};               // read without the mutex: a child may have inherited it locked
+std::atomic<int> initialised_in{0};                 // read without the mutex: a child may have inherited it locked
 std::atomic<unsigned> process_number{0};            // grows with every reset
 thread_local std::vector<CUcontext> current_stack;  // of this thread
 thread_local unsigned current_stack_of = 0;         // the process it belongs to
@@ -92,8 +104,8 @@ std::vector<CUcontext>& this_stack() {
 CUresult code(int result) { return static_cast<CUresult>(result); }
 
 bool in_forked_child() {
-  pid_t const pid = initialised_in;
-  return pid != 0 && pid != ::getpid();
+  int const pid = initialised_in;
+  return pid != 0 && pid != process_id();
 }
 
 /// The frame of every call: `body` runs with the mutex held, where the driver answers at all.
@@ -282,7 +294,7 @@ CUresult init(unsigned flags) {
           p.contexts.back()->device = static_cast<int>(i);
         }
         p.initialised = true;
-        initialised_in = ::getpid();
+        initialised_in = process_id();
         if (p.announce) {
           std::fprintf(stderr,
                        "cuenv: simulated CUDA driver (%zu GPUs described in %s/machine.txt); nothing here runs on a "

@@ -1,7 +1,16 @@
 #include "image.hpp"
 
+#ifdef _WIN32
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#else
+#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <cerrno>
+#endif
 
 #include <algorithm>
 #include <cctype>
@@ -72,10 +81,31 @@ class Memory {
  private:
   std::size_t read_some(std::uint64_t offset, void* to, std::size_t size) const {
     if (offset > INT64_MAX - start_) return 0;
+#ifdef _WIN32
+    // By the page: of a range that is mapped in part the function may read nothing.
+    std::size_t done = 0;
+    while (done < size) {
+      std::uintptr_t const from = start_ + offset + done;
+      SIZE_T const wanted = std::min<SIZE_T>(size - done, 4096 - from % 4096);
+      SIZE_T got = 0;
+      if (::ReadProcessMemory(::GetCurrentProcess(), reinterpret_cast<void const*>(from), static_cast<char*>(to) + done,
+                              wanted, &got) == 0) {
+        break;
+      }
+      done += got;
+    }
+    return done;
+#else
     ::iovec const local{to, size};
     ::iovec const remote{reinterpret_cast<void*>(start_ + offset), size};
-    auto const done = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
+    auto done = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
+    if (done < 0 && errno == ENOSYS) {  // qemu's user mode
+      int const memory = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+      done = ::pread(memory, to, size, static_cast< ::off_t>(start_ + offset));
+      ::close(memory);
+    }
     return done > 0 ? static_cast<std::size_t>(done) : 0;
+#endif
   }
 
   std::uintptr_t start_;

@@ -189,7 +189,11 @@ void write_root(Machine const& machine, std::string const& folder) {
   write_file(root / "dev/nvidiactl", "");
   write_file(root / "dev/nvidia-uvm", "");
   for (auto const& gpu : machine.gpus) {
-    write_file(proc / "gpus" / gpu.pci / "information", information(gpu, machine));
+    std::string folder_name = gpu.pci;
+#ifdef _WIN32
+    std::replace(folder_name.begin(), folder_name.end(), ':', '-');  // no character of a file's name there
+#endif
+    write_file(proc / "gpus" / folder_name / "information", information(gpu, machine));
     write_file(root / "dev" / ("nvidia" + std::to_string(gpu.minor_number)), "");
   }
 }

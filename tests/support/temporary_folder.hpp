@@ -1,9 +1,13 @@
 #ifndef CUENV_TESTS_SUPPORT_TEMPORARY_FOLDER_HPP
 #define CUENV_TESTS_SUPPORT_TEMPORARY_FOLDER_HPP
 
-#include <cstdlib>
+#ifndef _WIN32
+#include <sys/stat.h>
+#endif
+
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -14,9 +18,12 @@ namespace cuenv_tests {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "cuenv-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path = name;
+    std::random_device random;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      path = std::filesystem::temp_directory_path() / ("cuenv-test-" + std::to_string(random()));
+      if (std::filesystem::create_directory(path)) return;
+    }
+    throw std::runtime_error("no temporary folder");
   }
   ~TemporaryFolder() {
     std::error_code ignored;
@@ -33,6 +40,22 @@ class TemporaryFolder {
 
   std::filesystem::path path;
 };
+
+/// A file that would make a reader wait. Windows has no such files: there nothing is made.
+inline void make_pipe(std::filesystem::path const& path) {
+#ifdef _WIN32
+  (void)path;
+#else
+  if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("no pipe");
+#endif
+}
+
+/// The system's words for a file that is not there, or a part of them.
+#ifdef _WIN32
+inline constexpr char const* no_such_file = "(error 2)";
+#else
+inline constexpr char const* no_such_file = "No such file or directory";
+#endif
 
 }  // namespace cuenv_tests
 

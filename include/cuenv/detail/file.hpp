@@ -27,23 +27,15 @@ namespace detail {
 class File {
  public:
   /// Throws FileError where `path` is no regular file that can be read. Never waits: a pipe or a device is refused.
-  explicit File(std::string const& path) {
-    if (path.find('\0') != std::string::npos) refuse(path, "cannot be opened: its name has a NUL byte");
 #ifdef _WIN32
-    // Not tried on Windows. The path is UTF-8.
-    int const length = ::MultiByteToWideChar(CP_UTF8, 0, path.c_str(), -1, nullptr, 0);
-    std::wstring wide(static_cast<std::size_t>(length > 0 ? length : 1), L'\0');
-    ::MultiByteToWideChar(CP_UTF8, 0, path.c_str(), -1, &wide[0], length);
-    handle_ = ::CreateFileW(wide.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
-                            OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
-    if (handle_ == INVALID_HANDLE_VALUE) refuse(path, "cannot be opened: error " + std::to_string(::GetLastError()));
-    LARGE_INTEGER size{};
-    if (::GetFileType(handle_) != FILE_TYPE_DISK || ::GetFileSizeEx(handle_, &size) == 0) {
-      ::CloseHandle(handle_);
-      refuse(path, "is no regular file");
-    }
-    size_ = static_cast<std::uint64_t>(size.QuadPart);
+  explicit File(std::string const& path) : file_{path} {
+    if (path.find('\0') != std::string::npos) refuse(path, nul_in_name);
+    if (!file_.problem().empty()) refuse(path, file_.problem());
+  }
+  ~File() = default;
 #else
+  explicit File(std::string const& path) {
+    if (path.find('\0') != std::string::npos) refuse(path, nul_in_name);
     do {
       descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     } while (descriptor_ < 0 && errno == EINTR);
@@ -62,34 +54,28 @@ class File {
       refuse(path, problem);
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
-#endif
   }
-
-  ~File() {
-#ifdef _WIN32
-    ::CloseHandle(handle_);
-#else
-    ::close(descriptor_);
+  ~File() { ::close(descriptor_); }
 #endif
-  }
   File(File const&) = delete;
   File& operator=(File const&) = delete;
 
   /// Bytes in the file when it was opened.
-  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint64_t size() const noexcept {
+#ifdef _WIN32
+    return file_.size();
+#else
+    return size_;
+#endif
+  }
 
   /// Copies up to `count` bytes at `offset`, and says how many; fewer where the file ends or fails.
   [[nodiscard]] std::size_t read(std::uint64_t offset, unsigned char* to, std::size_t count) const noexcept {
     std::size_t done = 0;
     while (done < count) {
 #ifdef _WIN32
-      OVERLAPPED place{};
-      place.Offset = static_cast<DWORD>((offset + done) & 0xffffffffU);
-      place.OffsetHigh = static_cast<DWORD>((offset + done) >> 32);
-      std::size_t const left = count - done;
-      DWORD const wanted = left < 0x40000000U ? static_cast<DWORD>(left) : 0x40000000U;
-      DWORD got = 0;
-      if (::ReadFile(handle_, to + done, wanted, &got, &place) == 0 || got == 0) break;
+      std::size_t const got = file_.read_some(offset + done, to + done, count - done);
+      if (got == 0) break;
       done += got;
 #else
       ::ssize_t const got = ::pread(descriptor_, to + done, count - done, static_cast< ::off_t>(offset + done));
@@ -103,7 +89,7 @@ class File {
 
   /// This file as a source; the file must outlive it.
   [[nodiscard]] ByteSource source() const noexcept {
-    return {size_, nullptr,
+    return {size(), nullptr,
             [](void const* file, std::uint64_t offset, unsigned char* to, std::size_t count) {
               return static_cast<File const*>(file)->read(offset, to, count);
             },
@@ -111,6 +97,8 @@ class File {
   }
 
  private:
+  static constexpr char const* nul_in_name = "cannot be opened: its name has a NUL byte";
+
   [[noreturn]] static void refuse(std::string const& path, std::string what) {
     if (path.empty()) what = "the path is empty";
     throw FileError{{Diagnostic{
@@ -118,11 +106,11 @@ class File {
   }
 
 #ifdef _WIN32
-  HANDLE handle_ = INVALID_HANDLE_VALUE;
+  win32::ReadableFile file_;
 #else
   int descriptor_ = -1;
-#endif
   std::uint64_t size_ = 0;
+#endif
 };
 
 }  // namespace detail

@@ -1,12 +1,14 @@
 #ifndef CUENV_DETAIL_FILES_HPP
 #define CUENV_DETAIL_FILES_HPP
 
+#include <cuenv/detail/text.hpp>
 #include <cuenv/version.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #ifdef _WIN32
@@ -18,14 +20,14 @@
 #include <unistd.h>
 #endif
 
-// Small files and folders such as those of /proc: what cannot be read is absent, and nothing is thrown.
+// Small files and folders such as those of /proc: what cannot be read is absent, and nothing is thrown. Paths.
 
 CUENV_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] inline bool path_exists(std::string const& path) {
 #ifdef _WIN32
-  return ::GetFileAttributesW(to_wide(path).c_str()) != INVALID_FILE_ATTRIBUTES;
+  return win32::attributes(path) != win32::no_attributes;
 #else
   struct ::stat status {};
   return ::stat(path.c_str(), &status) == 0;
@@ -53,7 +55,17 @@ struct FileOwner {
 /// The content of a text file, cut at `limit` bytes; nothing if it cannot be read.
 [[nodiscard]] inline std::optional<std::string> read_small_file(std::string const& path, std::size_t limit = 65536) {
 #ifdef _WIN32
-  return read_small_file_windows(path, limit);
+  win32::ReadableFile const file{path};
+  if (!file.problem().empty()) return std::nullopt;
+  std::string content(file.size() < limit ? static_cast<std::size_t>(file.size()) : limit, '\0');
+  std::size_t size = 0;
+  while (size < content.size()) {
+    std::size_t const got = file.read_some(size, &content[size], content.size() - size);
+    if (got == 0) break;
+    size += got;
+  }
+  content.resize(size);
+  return content;
 #else
   // O_NONBLOCK: a FIFO of that name must not make the program wait.
   int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -81,8 +93,7 @@ struct FileOwner {
 /// The names in a folder without "." and "..", in no order; nothing if it cannot be read.
 [[nodiscard]] inline std::optional<std::vector<std::string>> list_directory(std::string const& path) {
 #ifdef _WIN32
-  (void)path;  // only /proc and /dev are listed, and Windows has neither
-  return std::nullopt;
+  return win32::list_directory(path);
 #else
   ::DIR* const directory = ::opendir(path.c_str());
   if (directory == nullptr) return std::nullopt;
@@ -93,6 +104,33 @@ struct FileOwner {
   }
   ::closedir(directory);
   return names;
+#endif
+}
+
+/// What separates the parts of a path: on Windows either slash.
+#ifdef _WIN32
+inline constexpr std::string_view path_separators = "/\\";
+#else
+inline constexpr std::string_view path_separators = "/";
+#endif
+
+/// A path's last part.
+[[nodiscard]] constexpr std::string_view file_name(std::string_view path) noexcept {
+  return path.substr(path.find_last_of(path_separators) + 1);
+}
+
+/// Whether two spellings are one path, without a look at the disk: on Windows case and kind of slash do not count.
+[[nodiscard]] inline bool is_same_path(std::string_view a, std::string_view b) noexcept {
+#ifdef _WIN32
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    bool const both_separate =
+        path_separators.find(a[i]) != std::string_view::npos && path_separators.find(b[i]) != std::string_view::npos;
+    if (!both_separate && to_lower(a[i]) != to_lower(b[i])) return false;
+  }
+  return true;
+#else
+  return a == b;
 #endif
 }
 

@@ -44,7 +44,7 @@ class Undo {
 [[nodiscard]] inline DriverError no_driver_error(DriverLibrary const& driver, std::string const& root) {
   Diagnostic finding;
   finding.code = "driver.not_found";
-  finding.subject = "libcuda.so.1";
+  finding.subject = driver_library_name;
   finding.what = "the CUDA driver library cannot be opened";
   finding.driver = driver.error;
   finding.fix = path_exists(root + "/dev/nvidiactl")

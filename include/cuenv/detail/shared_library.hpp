@@ -17,10 +17,11 @@ namespace detail {
 /// A shared library that stays loaded: a driver with threads of its own must not be unloaded, so nothing is closed.
 class SharedLibrary {
  public:
-  /// Finds the library only if the process has it already; never loads it.
+  /// Finds the library only if the process has it already; never loads it. On Windows only that of System32.
   [[nodiscard]] static SharedLibrary find_loaded(char const* name) {
 #ifdef _WIN32
-    return SharedLibrary{::GetModuleHandleA(name), {}};
+    auto const path = win32::in_system_folder(name);
+    return SharedLibrary{path ? win32::GetModuleHandleW(path->c_str()) : nullptr, {}};
 #else
     // RTLD_NODELETE: the count that dlopen adds is never given back.
     return SharedLibrary{::dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE), {}};
@@ -30,8 +31,12 @@ class SharedLibrary {
   /// Loads the library; on failure `error()` has the loader's own words. On Windows from System32 only.
   [[nodiscard]] static SharedLibrary open(char const* name) {
 #ifdef _WIN32
-    void* const handle = ::LoadLibraryExA(name, nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);
-    return SharedLibrary{handle, handle == nullptr ? "LoadLibraryEx: error " + std::to_string(::GetLastError()) : ""};
+    constexpr unsigned long search_system32 = 0x800;
+    auto const path = win32::in_system_folder(name);
+    void* const handle = path ? win32::LoadLibraryExW(path->c_str(), nullptr, search_system32) : nullptr;
+    return SharedLibrary{handle, handle != nullptr
+                                     ? std::string{}
+                                     : std::string{name} + ": " + win32::error_text(win32::GetLastError())};
 #else
     ::dlerror();  // forget what an earlier caller left
     void* const handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -49,8 +54,9 @@ class SharedLibrary {
   template <class Function>
   void get(char const* symbol, Function*& function) const noexcept {
 #ifdef _WIN32
-    function =
-        reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(static_cast<HMODULE>(handle_), symbol)));
+    function = handle_ == nullptr ? nullptr
+                                  : reinterpret_cast<Function*>(reinterpret_cast<void*>(
+                                        win32::GetProcAddress(static_cast<win32::Module>(handle_), symbol)));
 #else
     function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(handle_, symbol));
 #endif
@@ -60,7 +66,7 @@ class SharedLibrary {
   template <class Function>
   [[nodiscard]] static std::string file_of(Function* function) {
 #ifdef _WIN32
-    return module_path_of(reinterpret_cast<void*>(function));
+    return win32::file_of_address(reinterpret_cast<void*>(function));
 #else
     ::Dl_info info{};
     if (function == nullptr || ::dladdr(reinterpret_cast<void*>(function), &info) == 0 || info.dli_fname == nullptr)

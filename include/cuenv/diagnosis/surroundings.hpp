@@ -44,10 +44,10 @@ struct ProcessOwner {
     std::vector<std::uint32_t> numbers;
     std::string_view words = line;
     while (key != "CapEff" && !words.empty()) {
-      std::size_t const end = std::min(words.find_first_of(" \t"), words.size());
+      std::size_t const end = (std::min)(words.find_first_of(" \t"), words.size());
       if (auto const number = parse_decimal(words.substr(0, end), UINT32_MAX))
         numbers.push_back(static_cast<std::uint32_t>(*number));
-      words.remove_prefix(std::min(end + 1, words.size()));
+      words.remove_prefix((std::min)(end + 1, words.size()));  // in parentheses: min is a macro of windows.h
     }
     // Real, effective, saved, for the file system.
     if (key == "Uid" && numbers.size() == 4) {

@@ -1,32 +1,22 @@
 #include <cuenv/detail/file.hpp>
 
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
-#include <cstdio>
-#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #ifndef _WIN32
-#include <sys/stat.h>
 #include <unistd.h>
+#endif
 
 using namespace cuenv;
 
 namespace {
 
-struct Folder {
-  std::string path = "/tmp/cuenv_file_XXXXXX";
-  Folder() { REQUIRE(::mkdtemp(&path[0]) != nullptr); }
-  ~Folder() {
-    for (char const* const name : {"/empty", "/pipe", "/file"}) ::unlink((path + name).c_str());
-    ::rmdir(path.c_str());
-  }
-  void write(std::string const& name, std::string const& text) const {
-    std::FILE* const file = std::fopen((path + name).c_str(), "wb");
-    REQUIRE(file != nullptr);
-    std::fwrite(text.data(), 1, text.size(), file);
-    std::fclose(file);
-  }
+/// A folder whose path is a text.
+struct Folder : cuenv_tests::TemporaryFolder {
+  std::string const text = path.string();
 };
 
 std::string problem_with(std::string const& path) {
@@ -44,37 +34,57 @@ std::string problem_with(std::string const& path) {
 
 TEST_CASE("only regular files are opened, and nothing is waited for", "[file]") {
   Folder const folder;
-  CHECK(problem_with(folder.path) == "is a directory");
-  CHECK(problem_with(folder.path + "/none") == "cannot be opened: No such file or directory");
+  CHECK(problem_with(folder.text) == "is a directory");
+  CHECK_THAT(problem_with(folder.text + "/none"),
+             Catch::Matchers::StartsWith("cannot be opened: ") && Catch::Matchers::EndsWith(cuenv_tests::no_such_file));
   CHECK(problem_with("") == "the path is empty");
+  folder.write("file", "text");
+#ifdef _WIN32
+  CHECK(problem_with("NUL") == "is no regular file");
+  CHECK(problem_with(folder.text + "/\xff") == "cannot be opened: its name is no UTF-8");
+#else
   CHECK(problem_with("/dev/null") == "is no regular file");
-  REQUIRE(::mkfifo((folder.path + "/pipe").c_str(), 0600) == 0);
-  CHECK(problem_with(folder.path + "/pipe") == "is no regular file");
-  folder.write("/file", "text");
+  cuenv_tests::make_pipe(folder.path / "pipe");
+  CHECK(problem_with(folder.text + "/pipe") == "is no regular file");
   if (::geteuid() != 0) {
-    REQUIRE(::chmod((folder.path + "/file").c_str(), 0) == 0);
-    CHECK(problem_with(folder.path + "/file") == "cannot be opened: Permission denied");
+    std::filesystem::permissions(folder.path / "file", std::filesystem::perms::none);
+    CHECK(problem_with(folder.text + "/file") == "cannot be opened: Permission denied");
   }
-  folder.write("/empty", "");
-  CHECK(detail::File{folder.path + "/empty"}.size() == 0);
+#endif
+  folder.write("empty", "");
+  CHECK(detail::File{folder.text + "/empty"}.size() == 0);
 }
 
 TEST_CASE("a name with a NUL byte is not the name before it", "[file]") {
   Folder const folder;
-  folder.write("/file", "x");
-  CHECK(problem_with(folder.path + "/file" + std::string("\0x", 2)) == "cannot be opened: its name has a NUL byte");
+  folder.write("file", "x");
+  CHECK(problem_with(folder.text + "/file" + std::string("\0x", 2)) == "cannot be opened: its name has a NUL byte");
 }
 
 TEST_CASE("a file that shrinks gives fewer bytes", "[file]") {
   Folder const folder;
-  folder.write("/file", std::string(9000, 'x'));
-  detail::File const file{folder.path + "/file"};
+  folder.write("file", std::string(9000, 'x'));
+  detail::File const file{folder.text + "/file"};
   CHECK(file.size() == 9000);
   unsigned char bytes[16];
   CHECK(file.read(8992, bytes, 16) == 8);
-  REQUIRE(::truncate((folder.path + "/file").c_str(), 100) == 0);
+  std::filesystem::resize_file(folder.path / "file", 100);
   CHECK(file.size() == 9000);
   CHECK(file.read(8000, bytes, 16) == 0);
   CHECK(file.read(90, bytes, 16) == 10);
 }
-#endif
+
+TEST_CASE("a file with a name of other letters is read, and one with a long path", "[file]") {
+  Folder const folder;
+  std::string const name = "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80";
+  std::filesystem::path deep = folder.path;
+  for (int i = 0; i < 8; ++i) deep /= std::string(40, 'x');
+  std::filesystem::create_directories(deep);
+  for (std::filesystem::path const& path : {folder.path / std::filesystem::u8path(name), deep / "file"}) {
+    std::ofstream{path, std::ios::binary} << "four";
+    detail::File const file{path.u8string()};
+    unsigned char bytes[8];
+    CHECK(file.size() == 4);
+    CHECK(file.read(0, bytes, 8) == 4);
+  }
+}

@@ -3,8 +3,6 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -28,9 +26,8 @@ TEST_CASE("what is no file is absent, and a pipe does not wait", "[files]") {
   CHECK_FALSE(read_small_file((folder.path / "absent").string()));
   CHECK_FALSE(read_small_file(folder.path.string()));
   CHECK_FALSE(read_small_file(""));
-  std::string const pipe = (folder.path / "pipe").string();
-  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(read_small_file(pipe).value_or("") == "");
+  cuenv_tests::make_pipe(folder.path / "pipe");
+  CHECK(read_small_file((folder.path / "pipe").string()).value_or("") == "");
 }
 
 TEST_CASE("a folder is listed without itself and the one above", "[files]") {
@@ -46,4 +43,22 @@ TEST_CASE("a folder is listed without itself and the one above", "[files]") {
   CHECK_FALSE(list_directory((folder.path / "absent").string()));
   CHECK(path_exists((folder.path / "a").string()));
   CHECK_FALSE(path_exists((folder.path / "absent").string()));
+}
+
+TEST_CASE("a path ends with a file's name", "[files]") {
+  CHECK(file_name("/a/b.so") == "b.so");
+  CHECK(file_name("b.so") == "b.so");
+  CHECK(file_name("/a/") == "");
+  CHECK(file_name("") == "");
+  CHECK(is_same_path("/a/b.so", "/a/b.so"));
+  CHECK_FALSE(is_same_path("/a/b.so", "/a/c.so"));
+  CHECK_FALSE(is_same_path("/a/b.so", "b.so"));
+#ifdef _WIN32
+  CHECK(file_name("C:\\a/b\\c.dll") == "c.dll");
+  CHECK(is_same_path("C:\\A/b.dll", "c:/a\\B.DLL"));
+  CHECK_FALSE(is_same_path("C:\\a", "C:.a"));
+#else
+  CHECK(file_name("a\\b") == "a\\b");
+  CHECK_FALSE(is_same_path("/a", "/A"));
+#endif
 }
