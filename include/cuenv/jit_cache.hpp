@@ -73,6 +73,7 @@ struct JitCacheSettings {
 /// folders of one hexadecimal digit, with files in the lower ones (measured, 580).
 enum class JitCacheEntry { index, folder, foreign };
 
+/// The same, for a name.
 [[nodiscard]] constexpr JitCacheEntry jit_cache_entry(std::string_view name) noexcept {
   if (name == "index") return JitCacheEntry::index;
   return name.size() == 1 && detail::hex_digit(name.front()) >= 0 ? JitCacheEntry::folder : JitCacheEntry::foreign;
