@@ -17,7 +17,11 @@ using cuenv::Health;
 
 namespace {
 
+#ifdef __aarch64__
+std::string const libraries = "/usr/lib/aarch64-linux-gnu/";
+#else
 std::string const libraries = "/usr/lib/x86_64-linux-gnu/";
+#endif
 
 std::string version_text(std::string const& version, bool open = true) {
   return std::string{"NVRM version: NVIDIA UNIX "} +
@@ -244,7 +248,8 @@ TEST_CASE("what a compat library says of itself counts before the table", "[diag
   DescribedTree tree;
   installed(tree, "550.90.07", "550.90.07");
   std::string const folder = "/usr/local/cuda-12.8/compat/";
-  tree.file(folder + "libcuda.so.570.86.10", image_builder::elf({{".note.cuda.fwd_compatibility", bytes, 7}}))
+  tree.file(folder + "libcuda.so.570.86.10", image_builder::elf({{".note.cuda.fwd_compatibility", bytes, 7}},
+                                                                {cuenv::LibrarySearch::native_machine, 0, 0, 0}))
       .link(folder + "libcuda.so.1", "libcuda.so.570.86.10");
   auto const report = diagnose_driver(tree.site({{"LD_LIBRARY_PATH", folder}}), two_h200()).report;
   CHECK(fact(report, "forward compatibility") == "/usr/local/cuda-12.8/compat");

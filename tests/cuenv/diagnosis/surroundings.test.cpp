@@ -19,7 +19,11 @@ using cuenv::Severity;
 
 namespace {
 
+#ifdef __aarch64__
+std::string const libraries = "/usr/lib/aarch64-linux-gnu/";
+#else
 std::string const libraries = "/usr/lib/x86_64-linux-gnu/";
+#endif
 
 cuenv::Machine machine_of_proc() {
   cuenv::Machine machine = two_h200();
