@@ -99,6 +99,7 @@ foreach(pair process_own_code:sm_90 process_code_library:sm_120)
   target_compile_definitions(${target} PRIVATE EMBEDDED_CODE="${CUENV_TEST_IMAGES}/${image}.fatbin")
   add_dependencies(${target} cuenv_test_images)
 endforeach()
+add_dependencies(cuenv_quick_tests process_code_library)
 cuenv_process_test("GPU code is found in the program and in a library that it loads"
   process_own_code $<TARGET_FILE:process_code_library>)
 
