@@ -71,7 +71,15 @@ struct DropText {
   }
   if (!visibility.known) return findings;
   std::string const gpus = detail::plural(machine.gpus.size(), "GPU");
+  bool const unlike = !machine.gpus_are_alike() && machine.gpus.size() > 1 && variables.order != "PCI_BUS_ID";
   if (!variables.visible) {
+    if (unlike) {
+      add(Severity::note, "device_order.unlike_gpus", Diagnostic::no_offset,
+          "the GPUs differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID, so logical 0 is the fastest GPU and not "
+          "nvidia-smi's "
+          "GPU 0",
+          "which GPU that is is known only after cuInit (documented, not measured)", "CUDA_DEVICE_ORDER=PCI_BUS_ID");
+    }
     if (machine.gpus.empty()) {
       add(Severity::error, "machine.no_gpu", Diagnostic::no_offset, "this machine shows no GPU",
           "cuInit gives 100 (no device)", "check nvidia-smi -L, and in a container how it was given its GPUs");
@@ -148,8 +156,7 @@ struct DropText {
     if (comma == std::string_view::npos) break;
     offset = comma + 1;
   }
-  if (!machine.gpus_are_alike() && machine.gpus.size() > 1 && variables.order != "PCI_BUS_ID" && !ids &&
-      visibility.cu_init == 0) {
+  if (unlike && !ids && visibility.cu_init == 0) {
     add(Severity::warning, "device_order.unlike_gpus", Diagnostic::no_offset,
         "the GPUs differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID, so index 0 is the fastest GPU and not nvidia-smi's "
         "GPU 0",

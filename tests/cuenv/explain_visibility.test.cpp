@@ -188,3 +188,12 @@ TEST_CASE("the dropped entries of a long MIG list are explained up to a hundred"
   for (int i = 0; i < 300; ++i) text += ",MIG-01";
   CHECK(explained({text, std::nullopt}, machine).size() == 100);
 }
+
+TEST_CASE("unlike GPUs in no order that is set are told, with or without a list", "[explain_visibility]") {
+  auto const findings = explained({}, unlike_gpus());
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].code == "device_order.unlike_gpus");
+  CHECK(findings[0].severity == cuenv::Severity::note);
+  CHECK(explained({std::nullopt, "PCI_BUS_ID"}, unlike_gpus()).empty());
+  CHECK(explained({}, two_h200()).empty());
+}

@@ -1,9 +1,11 @@
 # Fuzzing. The inputs in fuzz/corpus are replayed as tests with any compiler; with Clang, CUENV_FUZZ adds the fuzzers.
 option(CUENV_FUZZ "Build the fuzzers (needs Clang)" OFF)
+add_custom_target(cuenv_fuzz_replays)
 foreach(target IN ITEMS elf_dynamic inspect ptx_head packed)
   file(GLOB inputs CONFIGURE_DEPENDS fuzz/corpus/${target}/*)
   add_executable(replay_${target} fuzz/${target}.cpp fuzz/replay.cpp)
   target_link_libraries(replay_${target} PRIVATE cuenv::cuenv cuenv_warnings)
+  add_dependencies(cuenv_fuzz_replays replay_${target})
   add_test(NAME fuzz_corpus_${target} COMMAND replay_${target} ${inputs})
   set_tests_properties(fuzz_corpus_${target} PROPERTIES LABELS fuzz)
   if(CUENV_FUZZ)

@@ -30,7 +30,7 @@ int main() {}
         -P ${CMAKE_CURRENT_SOURCE_DIR}/headers/compile_as_cuda.cmake
       DEPENDS ${header} ${source} headers/compile_as_cuda.cmake VERBATIM)
     list(APPEND objects ${source}.o)
-    if(name MATCHES "^cuenv/(cuenv|cudart|nlohmann_json).hpp$")
+    if(name MATCHES "^cuenv/(cuenv|diagnose|cudart|nlohmann_json).hpp$")
       list(APPEND whole ${source}.o)
     endif()
   endforeach()

@@ -9,7 +9,7 @@ for version; do
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$folder/$version" \
     "nvidia-cuda-runtime-cu${version%%.*}==$version"
   python3 -m zipfile -e "$folder/$version"/*.whl "$folder/$version"
-  for header in cuenv cudart nlohmann_json; do
+  for header in cuenv diagnose cudart nlohmann_json; do
     echo "#include <cuenv/$header.hpp>" | "${CXX:-g++}" -std=c++17 -fsyntax-only -Wall -Wextra -Wpedantic \
       -Wconversion -Wshadow -Werror -I "$include" -isystem "$folder/$version/nvidia/cuda_runtime/include" -x c++ -
   done

@@ -122,24 +122,29 @@ struct KernelModule {
   std::string version;
   /// Whether it is of the open kind; nothing where it is not loaded or does not say.
   std::optional<bool> open;
+  /// A file of it is there, whether or not it can be understood.
+  bool is_there = false;
 };
 [[nodiscard]] inline KernelModule read_kernel_module(Site const& site) {
-  KernelModule module;
+  KernelModule kernel_module;
   if (auto const text = site.read("/proc/driver/nvidia/version")) {
-    module.version = parse_driver_version(*text);
-    if (text->find("NVRM") != std::string::npos) module.open = text->find("Open Kernel Module") != std::string::npos;
+    kernel_module.is_there = true;
+    kernel_module.version = parse_driver_version(*text);
+    if (text->find("NVRM") != std::string::npos)
+      kernel_module.open = text->find("Open Kernel Module") != std::string::npos;
   }
-  if (module.version.empty()) {
-    std::string const text = site.read("/sys/module/nvidia/version", 64).value_or("");
-    module.version = std::string{trim(text)};
+  if (kernel_module.version.empty()) {
+    auto const text = site.read("/sys/module/nvidia/version", 64);
+    kernel_module.is_there = kernel_module.is_there || text.has_value();
+    kernel_module.version = parse_driver_version(text.value_or(""));
   }
-  return module;
+  return kernel_module;
 }
 
 /// Finds that a driver library is the toolkit's stub, or one for forward compatibility that does not go with the kernel
 /// module or the GPU.
 inline void check_library_kind(Site const& site, std::string const& path, bool answers_as_stub,
-                               std::string const& version, KernelModule const& module, Machine const& machine,
+                               std::string const& version, KernelModule const& kernel_module, Machine const& machine,
                                DriverFound& found) {
   auto const find = [&](Severity severity, std::string_view code, std::string what, std::string driver) {
     LibraryOrigin origin = origin_of(site, path);
@@ -155,10 +160,10 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
   if (!is_compat_library(path) && !is_compat_library(found.library)) return;
   std::string const pair = "libcuda.so.1 is " + path + " (" + (version.empty() ? "version unknown" : version) +
                            "), for forward compatibility, and the kernel module is " +
-                           (module.version.empty() ? "unknown" : module.version);
+                           (kernel_module.version.empty() ? "unknown" : kernel_module.version);
   found.report.add_fact("forward compatibility", folder_of(path));
-  if (version.empty() || module.version.empty()) return;
-  int const branch = branch_of(module.version);
+  if (version.empty() || kernel_module.version.empty()) return;
+  int const branch = branch_of(kernel_module.version);
   if (branch_of(version) < branch) {
     find(Severity::error, "driver.compat_older", pair + ", of a newer branch",
          "cuInit answers 803 (SYSTEM_DRIVER_MISMATCH) (documented, not measured)");
@@ -189,8 +194,8 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
 
 /// Finds that the kernel module is of the kind that cannot drive a GPU of this machine.
 inline void check_module_kind(std::optional<std::vector<PciGpu>> const& bus, bool in_container,
-                              KernelModule const& module, Machine const& machine, RungReport& report) {
-  if (!module.open || !bus || in_container) return;
+                              KernelModule const& kernel_module, Machine const& machine, RungReport& report) {
+  if (!kernel_module.open || !bus || in_container) return;
   for (PciGpu const& gpu : *bus) {
     auto const cc = capability_of_pci_device(gpu.device_id);
     bool works = !cc || !(gpu.driver.empty() || gpu.driver == "nvidia");
@@ -198,13 +203,13 @@ inline void check_module_kind(std::optional<std::vector<PciGpu>> const& bus, boo
     if (works) continue;
     Severity const severity = machine.gpus.empty() ? Severity::error : Severity::warning;
     std::string const name = "PCI " + to_string(gpu.address);
-    if (!*module.open && needs_open_module(*cc)) {
+    if (!*kernel_module.open && needs_open_module(*cc)) {
       report.findings.push_back({severity, "driver.needs_open", name, std::string{architecture_of(*cc)},
                                  Diagnostic::no_offset,
                                  "the kernel module is the proprietary one, and this GPU needs the open one",
                                  "nvidia-smi finds no device (reported by users, not measured)",
                                  "install the driver's open kernel modules (packages named nvidia-open)"});
-    } else if (*module.open && needs_proprietary_module(*cc)) {
+    } else if (*kernel_module.open && needs_proprietary_module(*cc)) {
       report.findings.push_back({severity, "driver.needs_proprietary", name, std::string{architecture_of(*cc)},
                                  Diagnostic::no_offset,
                                  "the kernel module is the open one, and this GPU needs the proprietary one", "",
@@ -232,8 +237,8 @@ inline void check_fabric_manager(Site const& site, RungReport& report) {
 }
 
 /// Says why there is no driver library.
-inline void explain_missing_library(Site const& site, std::string const& loader_words, KernelModule const& module,
-                                    RungReport& report) {
+inline void explain_missing_library(Site const& site, std::string const& loader_words,
+                                    KernelModule const& kernel_module, RungReport& report) {
   std::string const container = container_of(site);
   auto const find = [&](std::string_view code, std::string subject, std::string what, std::string fix) {
     report.findings.push_back(
@@ -258,11 +263,11 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
          std::string{how_to_give_gpus(container)} +
              "; NVIDIA_DRIVER_CAPABILITIES, where it is set, needs compute and utility");
   } else {
-    find(
-        "driver.no_library", "libcuda.so.1",
-        module.version.empty() ? "there is no driver library: NVIDIA's driver is not installed"
-                               : "the kernel module is there, and no driver library on the loader's path",
-        module.version.empty() ? "install the driver" : "install the driver's CUDA library, version " + module.version);
+    find("driver.no_library", "libcuda.so.1",
+         kernel_module.version.empty() ? "there is no driver library: NVIDIA's driver is not installed"
+                                       : "the kernel module is there, and no driver library on the loader's path",
+         kernel_module.version.empty() ? "install the driver"
+                                       : "install the driver's CUDA library, version " + kernel_module.version);
   }
 }
 
@@ -278,11 +283,13 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   bool const in_container = !container_of(site).empty();
   auto const bus = detail::read_pci_gpus(site);
 
-  detail::KernelModule module = detail::read_kernel_module(site);
-  if (module.version.empty() && !machine.gpus.empty()) module.version = machine.driver_version;
-  if (!module.version.empty()) {
-    std::string const kind = !module.open ? "" : *module.open ? ", open" : ", proprietary";
-    report.add_fact("kernel module", module.version + kind);
+  detail::KernelModule kernel_module = detail::read_kernel_module(site);
+  if (kernel_module.version.empty() && !machine.gpus.empty()) kernel_module.version = machine.driver_version;
+  if (!kernel_module.version.empty()) {
+    std::string const kind = !kernel_module.open ? "" : *kernel_module.open ? ", open" : ", proprietary";
+    report.add_fact("kernel module", kernel_module.version + kind);
+  } else if (kernel_module.is_there) {
+    report.unknown.push_back("the version of the kernel module: /proc/driver/nvidia/version is not understood");
   } else if (machine.gpus.empty() && !wsl && !is_tegra(site) && !(bus && bus->empty())) {
 #ifdef _WIN32
     report.unknown.push_back("the kernel driver: this was written for Linux");
@@ -299,8 +306,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   auto const searched = find_library(site, "libcuda.so.1");
   std::string const path = driver.loaded ? driver.path : driver.error.empty() ? searched.value_or("") : "";
   if (path.empty() && !driver.loaded) {
-    detail::explain_missing_library(site, driver.error, module, report);
-    detail::check_module_kind(bus, in_container, module, machine, report);
+    detail::explain_missing_library(site, driver.error, kernel_module, report);
+    detail::check_module_kind(bus, in_container, kernel_module, machine, report);
     return found;
   }
   // A relative folder on the loader's path gives a relative name.
@@ -315,18 +322,19 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
     found.cuda = CudaVersion::from_number(number);
     report.add_fact("CUDA", to_string(*found.cuda));
   } else if (!driver.loaded) {
-    found.cuda = detail::cuda_of_branch(detail::branch_of(version.empty() ? module.version : version));
+    found.cuda = detail::cuda_of_branch(detail::branch_of(version.empty() ? kernel_module.version : version));
     if (found.cuda) report.add_fact("CUDA", to_string(*found.cuda) + ", by its branch");
   }
 
   bool const stub = driver.loaded && driver_state(driver) == DriverState::stub;
-  detail::check_library_kind(site, path, stub, version, module, machine, found);
+  detail::check_library_kind(site, path, stub, version, kernel_module, machine, found);
   bool const compat = detail::is_compat_library(path) || detail::is_compat_library(found.library);
-  bool const mismatch = !compat && !version.empty() && !module.version.empty() && version != module.version;
+  bool const mismatch =
+      !compat && !version.empty() && !kernel_module.version.empty() && version != kernel_module.version;
   if (mismatch) {
     report.findings.push_back(
         {Severity::error, "driver.mismatch", found.library, version, Diagnostic::no_offset,
-         "the driver library is of version " + version + ", the kernel module of " + module.version,
+         "the driver library is of version " + version + ", the kernel module of " + kernel_module.version,
          "cuInit answers 803 (SYSTEM_DRIVER_MISMATCH) (documented, not measured)",
          in_container
              ? "start the container anew: it has the libraries of the driver that the host had before"
@@ -336,10 +344,10 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   // A simulated driver describes another machine than the one whose NVML would be found.
   auto const nvml = driver.simulated_root.empty() ? find_library(site, "libnvidia-ml.so.1") : std::nullopt;
   std::string const nvml_version = nvml ? detail::version_of_library(site.real_path(*nvml)) : "";
-  if (!mismatch && !nvml_version.empty() && !module.version.empty() && nvml_version != module.version) {
+  if (!mismatch && !nvml_version.empty() && !kernel_module.version.empty() && nvml_version != kernel_module.version) {
     report.findings.push_back({Severity::warning, "driver.nvml_version", site.real_path(*nvml), nvml_version,
                                Diagnostic::no_offset,
-                               "NVML is of version " + nvml_version + ", the kernel module of " + module.version,
+                               "NVML is of version " + nvml_version + ", the kernel module of " + kernel_module.version,
                                "nvidia-smi and NCCL fail with a driver/library version mismatch (documented)",
                                "reboot after an update; else remove the file that is left of another driver"});
   }
@@ -362,7 +370,7 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
                                         ? "not found"
                                         : found.jit_compiler_file + ", which is no library");
   }
-  detail::check_module_kind(bus, in_container, module, machine, report);
+  detail::check_module_kind(bus, in_container, kernel_module, machine, report);
   detail::check_fabric_manager(site, report);
   return found;
 }

@@ -245,7 +245,7 @@ inline void add_loaded(std::vector<std::string> const& loaded, JudgedProgram con
   RungReport& report = found.report;
   report.rung = Rung::gpu_code;
   if (programs.empty() && loaded.empty()) {
-    report.add_fact("programs", "none was named");
+    report.add_fact("programs", "none named");
     return found;
   }
   detail::ListedEnvironment const environment{site.variables};

@@ -202,10 +202,10 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
     report.findings.push_back(
         {severity, code, place, "", Diagnostic::no_offset, std::move(what), std::string{driver}, std::string{fix}});
   };
-  report.add_fact("folder", place.empty() ? "not known" : place);
   report.add_fact("state", settings.off_by.empty()
                                ? std::string{"on"}
                                : "off by " + std::string{settings.off_by} + ": " + std::string{settings.off_reason});
+  report.add_fact("folder", place.empty() ? "not known" : place);
   if (!settings.off_by.empty() && needs_jit) {
     report.findings.push_back(
         {Severity::warning, "jit_cache.off", std::string{settings.off_by}, "", Diagnostic::no_offset,

@@ -328,3 +328,14 @@ TEST_CASE("versions are read from the names of files", "[diagnosis]") {
   CHECK(cuenv::detail::cuda_of_branch(99999) == CudaVersion{13, 4});
   CHECK(cuenv::detail::cuda_of_branch(0) == std::nullopt);
 }
+
+TEST_CASE("a version that is nonsense is unknown, and not taken for one", "[diagnosis]") {
+  for (char const* const file : {"/proc/driver/nvidia/version", "/sys/module/nvidia/version"}) {
+    DescribedTree tree;
+    tree.file(file, "garbage\n");
+    auto const found = diagnose_driver(tree.site(), {});
+    CHECK(fact(found.report, "kernel module").empty());
+    CHECK(spares(found.report, "driver.not_loaded"));
+    CHECK(found.report.unknown.size() == 1);
+  }
+}
