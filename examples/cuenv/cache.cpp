@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -26,31 +27,46 @@ using cuenv::detail::printable;
 
 class Folder {
  public:
-  /// Throws std::runtime_error where it is no folder, or a link below another folder.
-  Folder(int above, std::string const& name, std::string path) : path_{std::move(path)} {
-    int const no_links = above == AT_FDCWD ? 0 : O_NOFOLLOW;  // the cache itself may well be reached through a link
-    descriptor_ = ::openat(above, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_links);
-    if (descriptor_ < 0) refuse("is no folder that can be opened");
+  /// Throws std::runtime_error where it is no folder, a link below another folder, or on another file system than that.
+  Folder(Folder const* above, std::string const& name, std::string path) : path_{std::move(path)} {
+    int const no_links = above == nullptr ? 0 : O_NOFOLLOW;  // the cache itself may well be reached through a link
+    int const from = above == nullptr ? AT_FDCWD : above->descriptor_;
+    descriptor_ = ::openat(from, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_links);
+    if (descriptor_ < 0 && errno == ENOENT) return;  // gone
+    if (descriptor_ < 0) refuse("is no folder that can be opened (" + std::string{std::strerror(errno)} + ")");
+    struct ::stat status {};
+    if (::fstat(descriptor_, &status) != 0) refuse("cannot be examined");
+    device_ = status.st_dev;
+    if (above != nullptr && device_ != above->device_) refuse("is a mount point, which the driver does not make");
   }
-  ~Folder() { ::close(descriptor_); }
+  ~Folder() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
   Folder(Folder const&) = delete;
   Folder& operator=(Folder const&) = delete;
 
+  /// It is not there, or was removed by somebody else.
+  [[nodiscard]] bool is_gone() const { return descriptor_ < 0; }
   [[noreturn]] void refuse(std::string const& what) const {
-    throw std::runtime_error{printable(path_) + " " + what + ", so nothing was removed"};
+    // The destructor does not run for an object whose constructor throws.
+    throw std::runtime_error{printable(path_) + " " + what};
+  }
+  [[noreturn]] void refuse_entry(std::string const& name) const {
+    refuse("holds " + printable(name) + ", which the driver does not write");
   }
   [[nodiscard]] std::vector<std::string> names() const {
+    if (is_gone()) return {};
     auto names = cuenv::detail::list_directory("/proc/self/fd/" + std::to_string(descriptor_));
     if (!names) refuse("cannot be listed");
     return *names;
   }
-  [[nodiscard]] Folder below(std::string const& name) const { return {descriptor_, name, path_ + "/" + name}; }
-  /// The size of a regular file, which may not be a link.
-  [[nodiscard]] std::uint64_t size_of(std::string const& name) const {
+  [[nodiscard]] Folder below(std::string const& name) const { return {this, name, path_ + "/" + name}; }
+  /// The size of a regular file, which may not be a link; nothing where it is gone.
+  [[nodiscard]] std::optional<std::uint64_t> size_of(std::string const& name) const {
     struct ::stat status {};
-    if (::fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) {
-      refuse("holds " + printable(name) + ", which the driver does not write");
-    }
+    bool const known = ::fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!known && errno == ENOENT) return std::nullopt;
+    if (!known || !S_ISREG(status.st_mode)) refuse_entry(name);
     return static_cast<std::uint64_t>(status.st_size);
   }
   void remove(std::string const& name, int flags) const {
@@ -61,6 +77,7 @@ class Folder {
  private:
   std::string path_;
   int descriptor_ = -1;
+  ::dev_t device_ = 0;
 };
 
 struct Removal {
@@ -68,19 +85,22 @@ struct Removal {
   std::uint64_t bytes = 0;
 };
 
-/// Goes through the two levels of one-digit folders. Without `remove` it only looks, and throws where anything is not
-/// the driver's.
-Removal go_through(Folder const& cache, bool remove) {
-  Removal sum;
+enum class Step { look, remove };
+
+/// Goes through the two levels of one-digit folders and counts in `sum` what is there, or what was removed. Throws
+/// where anything is not the driver's; what somebody else removes meanwhile is passed over.
+void go_through(Folder const& cache, Step step, Removal& sum) {
   auto const file = [&](Folder const& in, std::string const& name) {
-    sum.bytes += in.size_of(name);
+    auto const size = in.size_of(name);
+    if (!size) return;
+    if (name == "index" && *size < cuenv::smallest_jit_cache_index)
+      in.refuse("has an index that the driver did not write");
+    if (step == Step::remove) in.remove(name, 0);
+    sum.bytes += *size;
     ++sum.files;
-    if (remove) in.remove(name, 0);
   };
   auto const require_digit = [](Folder const& in, std::string const& name) {
-    if (cuenv::jit_cache_entry(name) != cuenv::JitCacheEntry::folder) {
-      in.refuse("holds " + printable(name) + ", which the driver does not write");
-    }
+    if (cuenv::jit_cache_entry(name) != cuenv::JitCacheEntry::folder) in.refuse_entry(name);
   };
   for (std::string const& name : cache.names()) {
     if (name == "index") continue;  // last, so that what is left after a failure still is a cache
@@ -90,14 +110,16 @@ Removal go_through(Folder const& cache, bool remove) {
       require_digit(upper, digit);
       {
         Folder const lower = upper.below(digit);
-        for (std::string const& entry : lower.names()) file(lower, entry);
+        for (std::string const& entry : lower.names()) {
+          if (!cuenv::is_jit_cache_file(entry)) lower.refuse_entry(entry);
+          file(lower, entry);
+        }
       }
-      if (remove) upper.remove(digit, AT_REMOVEDIR);
+      if (step == Step::remove) upper.remove(digit, AT_REMOVEDIR);
     }
-    if (remove) cache.remove(name, AT_REMOVEDIR);
+    if (step == Step::remove) cache.remove(name, AT_REMOVEDIR);
   }
   file(cache, "index");
-  return sum;
 }
 
 std::string words_of(Removal const& removal) {
@@ -118,24 +140,24 @@ int clear(CacheOptions const& options) {
               << (settings.off_reason.empty() ? " is not set" : " names no folder") << '\n';
     return problems;
   }
-  if (!cuenv::detail::path_exists(settings.folder)) {
-    std::cout << printable(settings.folder) << ": there is no cache\n";
-    return fine;
-  }
+  Removal removed;
   try {
-    Folder const cache{AT_FDCWD, settings.folder, settings.folder};
+    Folder const cache{nullptr, settings.folder, settings.folder};
+    if (cache.is_gone()) {
+      std::cout << printable(settings.folder) << ": there is no cache\n";
+      return fine;
+    }
     auto const names = cache.names();
     if (names.empty()) {
       std::cout << printable(settings.folder) << ": the cache is empty\n";
       return fine;
     }
     for (std::string const& name : names) {
-      if (cuenv::jit_cache_entry(name) == cuenv::JitCacheEntry::foreign) {
-        cache.refuse("holds " + printable(name) + ", which the driver does not write");
-      }
+      if (cuenv::jit_cache_entry(name) == cuenv::JitCacheEntry::foreign) cache.refuse_entry(name);
     }
     if (!cuenv::is_jit_cache(names)) cache.refuse("holds no file named index, as a cache of the driver does");
-    Removal const planned = go_through(cache, false);
+    Removal planned;
+    go_through(cache, Step::look, planned);
     if (!options.yes) {
       if (::isatty(STDIN_FILENO) != 1) {
         std::cerr << "cuenv: nobody can be asked whether to remove " << words_of(planned) << " in "
@@ -147,11 +169,13 @@ int clear(CacheOptions const& options) {
         return problems;
       }
     }
-    Removal const removed = go_through(cache, true);
+    go_through(cache, Step::remove, removed);
     std::cout << printable(settings.folder) << ": removed " << words_of(removed) << '\n';
     return fine;
   } catch (std::runtime_error const& error) {
-    std::cerr << "cuenv: " << error.what() << '\n';
+    std::cerr << "cuenv: " << error.what()
+              << (removed.files == 0 ? ", so nothing was removed" : "; before that were removed " + words_of(removed))
+              << '\n';
     return problems;
   }
 }

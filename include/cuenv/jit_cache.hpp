@@ -80,6 +80,18 @@ enum class JitCacheEntry { index, folder, foreign };
   return name.size() == 1 && detail::hex_digit(name.front()) >= 0 ? JitCacheEntry::folder : JitCacheEntry::foreign;
 }
 
+/// Whether a file in the lower folders has a name as the driver gives it: 14 hexadecimal digits in lower case
+/// (measured, 580: 40 entries).
+[[nodiscard]] constexpr bool is_jit_cache_file(std::string_view name) noexcept {
+  for (char const c : name) {
+    if (detail::hex_digit(c) < 0 || detail::to_lower(c) != c) return false;
+  }
+  return name.size() == 14;
+}
+
+/// The index has 16 bytes and 16 more for each entry (measured, 580).
+inline constexpr std::uint64_t smallest_jit_cache_index = 16;
+
 /// Whether a folder with these names in it is a driver's cache and nothing else: an index, and nothing foreign. A cache
 /// whose index was removed works as well (measured, 580), and does not count here: other programs keep such folders
 /// too.

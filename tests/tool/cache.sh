@@ -6,16 +6,16 @@ fill() {
   rm -rf "$HOME"
   mkdir -p "$folder/3/c" "$folder/a/0"
   printf '%16s' '' >"$folder/index"
-  printf '%4600s' '' >"$folder/3/c/0f1e2d3c"
-  printf '%400s' '' >"$folder/a/0/1234"
+  printf '%4600s' '' >"$folder/3/c/0f1e2d3c4b5a69"
+  printf '%400s' '' >"$folder/a/0/1234567890abcd"
 }
 
 call 0 cache --json
 same "nothing yet" "1
 cache
 fine
-$folder
 on
+$folder
 nothing yet" "$(at /schema /command /health /facts/0/value /facts/1/value /facts/2/value)"
 call 0 cache clear --yes
 has "nothing yet" "there is no cache" "$out"
@@ -44,7 +44,7 @@ if [ "$(uname)" = Linux ]; then
   asked() { printf '%s\n' "$1" | script -qec "'$CUENV' cache clear" /dev/null | tr -d '\r'; }
   fill
   has "no" "nothing was removed" "$(asked n)"
-  [ -f "$folder/3/c/0f1e2d3c" ] || fail "it was removed in spite of a no"
+  [ -f "$folder/3/c/0f1e2d3c4b5a69" ] || fail "it was removed in spite of a no"
   has "yes" "removed 3 files" "$(asked y)"
   [ ! -e "$folder/index" ] || fail "it was not removed in spite of a yes"
 fi
@@ -61,6 +61,10 @@ fill && printf x >"$folder/thesis.txt"
 refused "a foreign file" "holds thesis.txt"
 fill && mkdir "$folder/b" && printf x >"$folder/b/thesis.txt"
 refused "one in a folder of one digit" "b holds thesis.txt"
+fill && printf x >"$folder/a/0/thesis.txt"
+refused "one in the lowest folder" "holds thesis.txt"
+fill && printf x >"$folder/index"
+refused "an index that is none" "has an index that the driver did not write"
 fill && mkdir -p "$folder/b/1/deeper"
 refused "a folder too deep" "holds deeper"
 fill && mkdir "$work/precious" && printf x >"$work/precious/file"
@@ -73,6 +77,12 @@ refused "a link in place of the index" "holds index"
 fill && rm "$folder/index"
 refused "no index" "holds no file named index"
 [ -f "$work/precious/file" ] || fail "a link was followed"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  mkdir -p "$work/closed/cache" && chmod 700 "$work/closed" && chmod 755 "$work"
+  nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env CUDA_CACHE_PATH="$work/closed/cache" "$CUENV" "$@" 2>&1; }
+  has "a folder that may not be entered" "Permission denied" "$(nobody cache clear --yes)"
+  case $(nobody cache | tr -s '\n ' ' ') in *"is a file"*) fail "a folder that may not be entered is no file" ;; esac
+fi
 
 # The cache reached through a link is the user's own choice.
 fill && mv "$folder" "$work/elsewhere" && ln -s "$work/elsewhere" "$folder"

@@ -168,13 +168,14 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
     seen.parent.resize(slash == 0 ? 1 : slash);
   }
   std::string const parent = site.path_of(seen.parent);
-  seen.is_file = !site.exists(seen.parent + "/.");
+  struct ::stat status {};
+  bool const known = ::stat(parent.c_str(), &status) == 0;
+  seen.is_file = known && !S_ISDIR(status.st_mode);
   detail::find_mount(site.read("/proc/" + site.process + "/mounts", std::size_t{1} << 22).value_or(""), seen.parent,
                      seen);
-  struct ::stat status {};
   if (site.root.empty()) {
     seen.writable = detail::can_be_written(parent);
-  } else if (::stat(parent.c_str(), &status) == 0) {
+  } else if (known) {
     seen.writable = (status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0;
   }
   seen.writable = seen.writable && !seen.is_file && !seen.mounted_read_only;
