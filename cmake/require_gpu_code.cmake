@@ -13,7 +13,7 @@ set(CUENV_GPU_CODE_CHECKER "" CACHE FILEPATH
 function(cuenv_require_gpu_code target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PARTLY" "DRIVER" "GPUS")
   set(problems)
-  if(NOT TARGET ${target})
+  if(NOT TARGET "${target}")
     list(APPEND problems "there is no target '${target}'")
   else()
     get_target_property(aliased ${target} ALIASED_TARGET)

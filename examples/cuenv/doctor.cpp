@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace tool {
@@ -47,8 +48,13 @@ std::string summary_line(RungReport const& rung, bool coloured) {
   for (cuenv::Fact const& fact : rung.facts) {
     std::string text = (first ? "" : "; ") + printable(fact.name) + " " + printable(fact.value);
     std::size_t const room = line_width - used;
-    if (text.size() > room && !first) continue;
-    if (text.size() > room) text = text.substr(0, text.rfind(' ', room - 4)) + " ...";  // the first is shown in part
+    constexpr std::string_view cut = " ...";
+    if (text.size() > room && (!first || room < cut.size())) continue;
+    if (text.size() > room) {  // the first is shown in part
+      std::size_t const blank = text.rfind(' ', room - cut.size());
+      text.resize(blank == std::string::npos ? room - cut.size() : blank);
+      text += cut;
+    }
     line += text;
     used += text.size();
     first = false;
@@ -105,7 +111,8 @@ bool can_be_read(std::string const& path) {
 int doctor(DoctorOptions const& options) {
   cuenv::Site const site =
       options.root.empty() ? cuenv::this_site() : cuenv::described_site(options.root, cuenv::process_environment.all());
-  if (!options.root.empty() && !site.exists("/.")) throw std::runtime_error{options.root + ": it is no folder"};
+  if (!options.root.empty() && !site.exists("/."))
+    throw std::runtime_error{printable(options.root) + ": it is no folder that can be opened"};
   if (options.diagnose.pid != 0 && !site.exists("/proc/" + std::to_string(options.diagnose.pid))) {
     throw std::runtime_error{"there is no process " + std::to_string(options.diagnose.pid)};
   }
@@ -125,9 +132,13 @@ int doctor(DoctorOptions const& options) {
     std::cout << text << "\n" << verdict_line(diagnosis);
     if (simulated) std::cout << "The driver here is a SIMULATED one.\n";
   }
+  bool all_read = true;
   for (std::string const& program : options.diagnose.programs) {
-    if (!can_be_read(program)) return wrong_use;
+    if (can_be_read(program)) continue;
+    all_read = false;
+    std::cerr << "cuenv: " << printable(program) << " cannot be read\n";
   }
+  if (!all_read) return wrong_use;
   Health const health = diagnosis.health();
   return health == Health::broken || health == Health::doubtful ? problems : fine;
 }
