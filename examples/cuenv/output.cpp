@@ -19,13 +19,22 @@ std::string labelled(std::string_view label, std::string_view text) {
   std::string result;
   bool first = true;
   for (std::string_view rest = text; !rest.empty();) {
-    std::string_view const word = cuenv::detail::take_until(rest, ' ');
+    std::string_view word = cuenv::detail::take_until(rest, ' ');
     if (!first && line.size() + 1 + word.size() > width) {
       result += line + "\n";
       line.assign(indent, ' ');
       first = true;
     }
     if (!first) line += ' ';
+    // What has no blank for the whole width, such as a long list, is broken behind a comma where there is one.
+    while (line.size() + word.size() > width && indent < width) {
+      std::size_t const room = width - line.size();
+      std::size_t const comma = word.substr(0, room).rfind(',');
+      std::size_t const part = comma == std::string_view::npos || comma == 0 ? room : comma + 1;
+      result += line.append(word.substr(0, part)) + "\n";
+      line.assign(indent, ' ');
+      word.remove_prefix(part);
+    }
     line += word;
     first = false;
   }

@@ -56,6 +56,10 @@ CUDA_CACHE_DISABLE=1 call 1 doctor --json "$IMAGES/compute_75.ptx"
 same "code that is compiled, and no cache" "doubtful
 jit_cache.off" "$(rung "jit cache" /health /findings/0/code)"
 
+CUDA_VISIBLE_DEVICES=$(seq -s, 0 300) call 1 doctor --all
+narrow "a long list"
+CUDA_CACHE_MAXSIZE=$(printf '%0100d' 7) call 0 doctor --all
+narrow "a long number"
 long=$(printf 'y%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40)
 cp "$IMAGES/for_90" "$work/$long$long$long"
 call 0 doctor "$work/$long$long$long" "$IMAGES/for_90"
