@@ -32,6 +32,9 @@ struct Site {
   std::string hardware_root;
   /// The environment that is diagnosed.
   std::vector<Assignment> variables;
+  /// Why `variables` may lack some, in words; empty where they are all. Then what is not in them has to be taken for
+  /// unknown, not for unset.
+  std::string variables_unknown;
   /// How the driver and NVML are opened.
   System system;
   /// The entry of /proc that is the process: "self", or a number.
@@ -46,10 +49,12 @@ struct Site {
   }
   /// The real path of a path below the root.
   [[nodiscard]] std::string path_of(std::string_view path) const {
-    for (std::string_view const hardware : {"/dev", "/proc/driver/nvidia", "/sys/bus/pci", "/sys/module"}) {
-      if (detail::starts_with(path, hardware)) return hardware_root + std::string{path};
+    bool hardware = detail::starts_with(path, "/proc/driver/nvidia-");  // nvidia-nvswitch and the like
+    for (std::string_view const folder : {"/dev", "/proc/driver/nvidia", "/sys/bus/pci", "/sys/module"}) {
+      bool const whole_name = path.size() <= folder.size() || path[folder.size()] == '/';
+      hardware = hardware || (detail::starts_with(path, folder) && whole_name);
     }
-    return root + std::string{path};
+    return (hardware ? hardware_root : root) + std::string{path};
   }
   /// True where there is a file, folder or link of that path below the root.
   [[nodiscard]] bool exists(std::string_view path) const { return detail::path_exists(path_of(path)); }

@@ -51,6 +51,14 @@ TEST_CASE("a simulated driver describes the hardware and nothing else", "[diagno
   CHECK(site.path_of("/dev/nvidia0") == "/simulated/dev/nvidia0");
   CHECK(site.path_of("/proc/driver/nvidia/version") == "/simulated/proc/driver/nvidia/version");
   CHECK(site.path_of("/sys/bus/pci/devices") == "/simulated/sys/bus/pci/devices");
+  CHECK(site.path_of("/dev") == "/simulated/dev");
+  CHECK(site.path_of("/proc/driver/nvidia-nvswitch/devices") == "/simulated/proc/driver/nvidia-nvswitch/devices");
+  CHECK(site.path_of("/development/lib") == "/development/lib");
+  CHECK(site.path_of("/proc/driver/nvidiafs") == "/proc/driver/nvidiafs");
+  CHECK(site.path_of("/sys/bus/pci_express") == "/sys/bus/pci_express");
+  CHECK(site.path_of("/sys/modules") == "/sys/modules");
+  CHECK(site.path_of("/de") == "/de");
+  CHECK(site.path_of("") == "");
   CHECK(site.path_of("/proc/self/status") == "/proc/self/status");
   CHECK(site.path_of("/usr/local/cuda") == "/usr/local/cuda");
 }
