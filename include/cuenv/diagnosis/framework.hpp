@@ -307,6 +307,9 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
       report.findings.push_back(std::move(*finding));
     }
   }
+  if (!site.variables_unknown.empty()) {
+    report.unknown.push_back("whether JIT is switched off or forced: " + site.variables_unknown);
+  }
   auto const force_ptx = site.get("CUDA_FORCE_PTX_JIT"), force = site.get("CUDA_FORCE_JIT");
   auto const disable_ptx = site.get("CUDA_DISABLE_PTX_JIT"), disable = site.get("CUDA_DISABLE_JIT");
   detail::judge_torch(*torch, machine, driver, jit_switches(JitVariables{force_ptx, force, disable_ptx, disable}),

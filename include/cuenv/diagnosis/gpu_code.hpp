@@ -248,9 +248,15 @@ inline void add_loaded(std::vector<std::string> const& loaded, JudgedProgram con
     report.add_fact("programs", "none named");
     return found;
   }
+  if (!site.variables_unknown.empty()) {
+    report.unknown.push_back("which GPUs the program sees, and whether JIT is switched off or forced: " +
+                             site.variables_unknown);
+  }
   detail::ListedEnvironment const environment{site.variables};
   detail::DeviceTexts const texts = detail::device_texts(environment);
-  detail::GpusInSight const sight = detail::gpus_in_sight(resolve_visibility(texts.views(), machine), machine);
+  Visibility const visibility =
+      site.variables_unknown.empty() ? resolve_visibility(texts.views(), machine) : Visibility{};
+  detail::GpusInSight const sight = detail::gpus_in_sight(visibility, machine);
   JitSwitches const switches = jit_switches(environment);
 
   detail::JudgedProgram judged;

@@ -245,7 +245,7 @@ inline void explain_usable_gpus(Site const& site, GpuReporter const& reporter) {
   }
   std::string const visible = site.get("CUDA_VISIBLE_DEVICES").value_or("");
   bool const by_id = starts_with(visible, "GPU-") || starts_with(visible, "MIG-");
-  if (unlike && !by_id && !site.get("CUDA_DEVICE_ORDER")) {
+  if (unlike && !by_id && !site.get("CUDA_DEVICE_ORDER") && site.variables_unknown.empty()) {
     reporter.report.findings.push_back(
         {Severity::note, "gpu.order_unset", "CUDA_DEVICE_ORDER", "", Diagnostic::no_offset,
          "the GPUs differ, so CUDA may number them in another order than nvidia-smi",

@@ -271,6 +271,12 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
 /// The driver's cache of code that it compiled: where it is, whether it is on and can be used, how full it is.
 /// `needs_jit`: a program named has code that goes through it. Never throws for what is on the disk. Linux only.
 [[nodiscard]] inline RungReport diagnose_jit_cache(Site const& site, bool needs_jit) {
+  if (!site.variables_unknown.empty()) {
+    RungReport report;
+    report.rung = Rung::jit_cache;
+    report.unknown.push_back("whether the cache is on, and where: " + site.variables_unknown);
+    return report;
+  }
   detail::ListedEnvironment const environment{site.variables};
   JitCacheSettings const settings = jit_cache_settings(environment);
 #ifdef _WIN32

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,7 @@ CUENV_NAMESPACE_BEGIN
 namespace detail {
 
 /// The environment block of a process. `damaged` where a part of it is no variable: programs that set their title write
-/// over it.
+/// over it, and some blank it.
 struct EnvironmentBlock {
   std::vector<Assignment> variables;
   bool damaged = false;
@@ -34,22 +35,17 @@ struct EnvironmentBlock {
 
 [[nodiscard]] inline EnvironmentBlock parse_environment_block(std::string_view block) {
   EnvironmentBlock result;
+  std::set<std::string_view> names;  // of two the first counts, as for getenv
   while (!block.empty()) {
     std::string_view line = take_until(block, '\0');
     if (line.find('=') == std::string_view::npos) {
-      result.damaged = result.damaged || !line.empty();
+      result.damaged = true;
       continue;
     }
-    std::string const name{take_until(line, '=')};
-    bool again = false;  // of two the first counts, as for getenv
-    for (Assignment const& earlier : result.variables) again = again || earlier.name == name;
-    if (!again) result.variables.push_back({name, std::string{line}});
+    std::string_view const name = take_until(line, '=');
+    if (names.insert(name).second) result.variables.push_back({std::string{name}, std::string{line}});
   }
   return result;
-}
-
-[[nodiscard]] inline std::optional<std::string> read_environment_block(Site const& site) {
-  return site.read("/proc/" + site.process + "/environ", std::size_t{1} << 22);
 }
 
 /// The rest of the line of /proc/N/status that starts with `name` and a colon.
@@ -62,6 +58,53 @@ struct EnvironmentBlock {
   return {};
 }
 
+/// The threads of the process, by number.
+[[nodiscard]] inline std::vector<std::string> tasks_of(Site const& site) {
+  auto tasks = site.list("/proc/" + site.process + "/task").value_or(std::vector<std::string>{});
+  std::sort(tasks.begin(), tasks.end(), [](std::string const& a, std::string const& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return tasks;
+}
+
+/// Where /proc shows the memory and files of a process: those of a thread that runs, where the main one has ended;
+/// nothing where all have.
+[[nodiscard]] inline std::optional<std::string> living_folder(Site const& site) {
+  std::string folder = "/proc/" + site.process;
+  if (!starts_with(status_line(site, "State"), "Z")) return folder;
+  for (std::string const& task : tasks_of(site)) {
+    if (task != site.process) return folder + "/task/" + task;
+  }
+  return std::nullopt;
+}
+
+/// Why something of the process is not to be had.
+[[nodiscard]] inline std::string protection_of(Site const& site) {
+  std::string const owner = status_line(site, "Uid");
+  if (owner.empty()) return ": there is no such process, or it has ended";
+  return ": it belongs to user " + owner.substr(0, owner.find_first_of(" \t")) +
+         " or is protected; try as that user, or with sudo";
+}
+
+/// Sets the variables of the site to those that the process was started with.
+inline void read_variables_of_process(Site& site) {
+  site.variables.clear();
+  site.variables_unknown.clear();
+  auto const folder = living_folder(site);
+  std::string const file = folder.value_or("/proc/" + site.process) + "/environ";
+  // Linux gives arguments and environment 6 MiB at most.
+  auto const block = folder ? site.read(file, std::size_t{1} << 23) : std::nullopt;
+  if (!block) {
+    site.variables_unknown = file + " cannot be read" + (folder ? protection_of(site) : ": the process has ended");
+    return;
+  }
+  EnvironmentBlock environment = parse_environment_block(*block);
+  site.variables = std::move(environment.variables);
+  if (environment.damaged) {
+    site.variables_unknown = "a part of " + file + " is no variable: the program has written over it";
+  }
+}
+
 struct MappedFile {
   std::string path;
   /// The file of that name was removed or replaced since.
@@ -72,19 +115,19 @@ struct MappedFile {
 /// read.
 [[nodiscard]] inline std::optional<std::vector<MappedFile>> mapped_files(Site const& site) {
   constexpr std::string_view mark = " (deleted)";
-  auto const maps = site.read("/proc/" + site.process + "/maps", std::size_t{1} << 24);
+  auto const folder = living_folder(site);
+  auto const maps = folder ? site.read(*folder + "/maps", std::size_t{1} << 24) : std::nullopt;
   if (!maps) return std::nullopt;
   std::vector<MappedFile> files;
-  std::string_view last;
+  std::set<std::string_view> seen;
   for (std::string_view rest = *maps; !rest.empty();) {
     std::string_view const line = take_until(rest, '\n');
     std::size_t const slash = line.find(" /");
-    if (slash == std::string_view::npos || line.substr(slash + 1) == last) continue;
-    std::string_view path = last = line.substr(slash + 1);
+    if (slash == std::string_view::npos || !seen.insert(line.substr(slash + 1)).second) continue;
+    std::string_view path = line.substr(slash + 1);
     bool const deleted = ends_with(path, mark);
     if (deleted) path.remove_suffix(mark.size());
-    bool skip = starts_with(path, "/dev/") || starts_with(path, "/memfd:") || starts_with(path, "/SYSV");
-    for (MappedFile const& file : files) skip = skip || (file.path == path && file.deleted == deleted);
+    bool const skip = starts_with(path, "/dev/") || starts_with(path, "/memfd:") || starts_with(path, "/SYSV");
     if (!skip && files.size() < 4096) files.push_back({std::string{path}, deleted});
   }
   return files;
@@ -110,16 +153,44 @@ struct MappedFile {
   return counts.size() > most ? text + " and more" : text;
 }
 
+/// The GPUs that the variables of the site leave.
+inline void add_visible_gpus(Site const& site, Machine const& machine, RungReport& report) {
+  auto const visible = site.get("CUDA_VISIBLE_DEVICES"), order = site.get("CUDA_DEVICE_ORDER");
+  VisibilityVariables variables;
+  if (visible) variables.visible = *visible;
+  if (order) variables.order = *order;
+  Visibility const visibility = resolve_visibility(variables, machine);
+  if (!visibility.known) {
+    report.unknown.push_back("which GPUs it sees: " + std::string{visibility.reason_unknown});
+    return;
+  }
+  if (visibility.cu_init != 0) {
+    report.add_fact("visible GPUs", "none: cuInit answers " + describe_result(visibility.cu_init));
+    return;
+  }
+  for (std::size_t i = 0; i < visibility.devices.size(); ++i) {
+    VisibleDevice const& device = visibility.devices[i];
+    std::string text = "one that only the driver knows";
+    if (device.physical) {
+      auto const index = static_cast<std::size_t>(device.physical->value);
+      Gpu const& gpu = machine.gpus[index];
+      text = "physical " + std::to_string(index) + ", " + gpu.name + " " + to_string(gpu.pci);
+      if (device.mig) text += ", MIG " + gpu.mig[*device.mig].profile;
+    }
+    report.add_fact("logical GPU " + std::to_string(i), std::move(text));
+  }
+}
+
 }  // namespace detail
 
 /// The site as another process sees it: the environment it was started with, and, where it runs in a container, the
-/// files of the container. An environment that cannot be read is empty; diagnose_process says so. Nothing is thrown
-/// when there is no such process, or it ends meanwhile. Thread-safe.
+/// files of the container. Where its environment cannot be read or is damaged, `variables_unknown` says why. Nothing is
+/// thrown when there is no such process, or it ends meanwhile. Thread-safe.
 [[nodiscard]] inline Site site_of_process(Site const& here, long pid) {
   Site site = here;
   site.process = std::to_string(pid);
-  std::string const folder = "/proc/" + site.process;
-  site.variables = detail::parse_environment_block(detail::read_environment_block(site).value_or("")).variables;
+  detail::read_variables_of_process(site);
+  std::string const folder = detail::living_folder(site).value_or("/proc/" + site.process);
   auto const own_files = here.link("/proc/" + here.process + "/ns/mnt");
   auto const its_files = here.link(folder + "/ns/mnt");
   if (!own_files || !its_files || *own_files == *its_files) return site;
@@ -147,8 +218,8 @@ struct MappedFile {
 }
 
 /// One running process, from outside: its program, the variables it was started with, the GPUs those leave it, the
-/// device nodes it holds open, its threads, and the GPU code in its memory. Nothing is thrown but bad_alloc.
-/// Thread-safe.
+/// device nodes it holds open, its threads, and the GPU code in its memory. The site is what site_of_process gives.
+/// Nothing is thrown but bad_alloc. Thread-safe.
 [[nodiscard]] inline RungReport diagnose_process(Site const& site, Machine const& machine) {
   RungReport report;
   report.rung = Rung::process;
@@ -157,63 +228,37 @@ struct MappedFile {
   (void)machine;
   report.unknown.push_back("processes are looked at on Linux only");
 #else
-  std::string const folder = "/proc/" + site.process;
-  std::string const owner = detail::status_line(site, "Uid");
-  if (owner.empty()) {
-    report.findings.push_back({Severity::error, "process.not_there", folder, "", Diagnostic::no_offset,
+  std::string const entry = "/proc/" + site.process;
+  if (detail::status_line(site, "Uid").empty()) {
+    report.findings.push_back({Severity::error, "process.not_there", entry, "", Diagnostic::no_offset,
                                "there is no such process, or it has ended", "", "see with ps which are there"});
     return report;
   }
-  std::string const protection = ": it belongs to user " + owner.substr(0, owner.find_first_of(" \t")) +
-                                 " or is protected; try as that user, or with sudo";
+  std::string const protection = detail::protection_of(site);
+  auto const living = detail::living_folder(site);
+  std::string const folder = living.value_or(entry);
   auto const program = site.link(folder + "/exe");
-  std::string const name{detail::trim(site.read(folder + "/comm", 256).value_or(""))};
+  std::string const name{detail::trim(site.read(entry + "/comm", 256).value_or(""))};
   report.add_fact("process", site.process + (name.empty() ? "" : " " + name));
   if (program) report.add_fact("program", *program);
   if (!site.root.empty()) report.add_fact("its files", "below " + site.root);
-  if (detail::starts_with(detail::status_line(site, "State"), "Z")) {
+  if (!living) {
     report.unknown.push_back("what the process was: it has ended, and its parent has not taken note yet");
     return report;
   }
 
-  if (auto const block = detail::read_environment_block(site)) {
-    auto const environment = detail::parse_environment_block(*block);
+  for (Assignment const& variable : site.variables) {
+    bool known = variable.name == "LD_LIBRARY_PATH";
+    for (char const* const prefix : {"CUDA", "NVIDIA_", "NCCL_", "__CUDA"}) {
+      known = known || detail::starts_with(variable.name, prefix);
+    }
+    if (known) report.add_fact(variable.name, variable.text.value_or(""));
+  }
+  if (site.variables_unknown.empty()) {
     report.add_fact("environment", "as the program was started; what it has changed since cannot be seen");
-    for (Assignment const& variable : environment.variables) {
-      bool known = variable.name == "LD_LIBRARY_PATH";
-      for (char const* const prefix : {"CUDA", "NVIDIA_", "NCCL_", "__CUDA"}) {
-        known = known || detail::starts_with(variable.name, prefix);
-      }
-      if (known) report.add_fact(variable.name, variable.text.value_or(""));
-    }
-    if (environment.damaged) {
-      report.unknown.push_back("a part of " + folder + "/environ is no variable: the program has written over it");
-    }
-    std::string const visible = site.get("CUDA_VISIBLE_DEVICES").value_or("");
-    std::string const order = site.get("CUDA_DEVICE_ORDER").value_or("");
-    VisibilityVariables variables;
-    if (site.get("CUDA_VISIBLE_DEVICES")) variables.visible = visible;
-    if (site.get("CUDA_DEVICE_ORDER")) variables.order = order;
-    Visibility const visibility = resolve_visibility(variables, machine);
-    if (!visibility.known) {
-      report.unknown.push_back("which GPUs it sees: " + std::string{visibility.reason_unknown});
-    } else if (visibility.cu_init != 0) {
-      report.add_fact("visible GPUs", "none: cuInit answers " + describe_result(visibility.cu_init));
-    } else {
-      for (std::size_t i = 0; i < visibility.devices.size(); ++i) {
-        VisibleDevice const& device = visibility.devices[i];
-        std::string text = "one that only the driver knows";
-        if (device.physical) {
-          auto const index = static_cast<std::size_t>(device.physical->value);
-          Gpu const& gpu = machine.gpus[index];
-          text = "physical " + std::to_string(index) + ", " + gpu.name + " " + to_string(gpu.pci);
-          if (device.mig) text += ", MIG " + gpu.mig[*device.mig].profile;
-        }
-        report.add_fact("logical GPU " + std::to_string(i), std::move(text));
-      }
-    }
+    detail::add_visible_gpus(site, machine, report);
   } else {
-    report.unknown.push_back(folder + "/environ cannot be read" + protection);
+    report.unknown.push_back("some variables, and so which GPUs it sees: " + site.variables_unknown);
   }
 
   if (auto const descriptors = site.list(folder + "/fd")) {
@@ -228,18 +273,15 @@ struct MappedFile {
     report.unknown.push_back(folder + "/fd cannot be listed" + protection);
   }
 
-  if (auto tasks = site.list(folder + "/task")) {
-    std::sort(tasks->begin(), tasks->end(), [](std::string const& a, std::string const& b) {
-      return a.size() != b.size() ? a.size() < b.size() : a < b;
-    });
+  if (auto const tasks = detail::tasks_of(site); !tasks.empty()) {
     std::vector<std::string> threads;
-    for (std::string const& task : *tasks) {
+    for (std::string const& task : tasks) {
       if (threads.size() == 1024) break;
-      if (auto const comm = site.read(folder + "/task/" + task + "/comm", 256)) {
+      if (auto const comm = site.read(entry + "/task/" + task + "/comm", 256)) {
         threads.emplace_back(detail::trim(*comm));
       }
     }
-    report.add_fact("threads", std::to_string(tasks->size()) + ": " + detail::counted(threads));
+    report.add_fact("threads", std::to_string(tasks.size()) + ": " + detail::counted(threads));
   }
 
   if (auto const files = detail::mapped_files(site)) {

@@ -181,6 +181,7 @@ inline void look_at_conda(SurroundingsReporter const& reporter) {
 /// The client's side of MPS. Source: MPS documentation and nvidia-cuda-mps-control(1). Not measured.
 inline void look_at_mps(SurroundingsReporter const& reporter) {
   std::string const set = reporter.variable("CUDA_MPS_PIPE_DIRECTORY");
+  if (set.empty() && !reporter.site.variables_unknown.empty()) return;
   std::string const folder = set.empty() ? "/tmp/nvidia-mps" : set;
   if (!reporter.site.exists(folder + "/control")) {
     if (set.empty()) return;
@@ -215,6 +216,7 @@ inline void look_at_slurm(SurroundingsReporter const& reporter) {
                        variable.name == "SLURM_STEP_GPUS" || variable.name == "CUDA_VISIBLE_DEVICES";
     if (given && variable.text && !variable.text->empty()) return;
   }
+  if (!reporter.site.variables_unknown.empty()) return;
   bool const none = reporter.machine.gpus.empty();
   reporter.find(none ? Severity::warning : Severity::note, "surroundings.slurm_no_gpus", "SLURM_JOB_ID", job,
                 none ? "this Slurm job was given no GPU" : "no variable says that this Slurm job was given GPUs", "",
@@ -291,6 +293,9 @@ inline void look_at_device_nodes(SurroundingsReporter const& reporter) {
   if (is_wsl(site)) detail::look_at_wsl(reporter);
   if (is_tegra(site)) report.add_fact("platform", "Jetson or another machine with Tegra");
   if (!reporter.container.empty()) detail::look_at_container(reporter);
+  if (!site.variables_unknown.empty()) {
+    report.unknown.push_back("conda, MPS, Slurm and what a container was asked for: " + site.variables_unknown);
+  }
   detail::look_at_conda(reporter);
   detail::look_at_mps(reporter);
   detail::look_at_slurm(reporter);

@@ -1,10 +1,15 @@
+#include <cuenv/diagnosis/gpu_code.hpp>
+#include <cuenv/diagnosis/jit_cache.hpp>
 #include <cuenv/diagnosis/process.hpp>
+#include <cuenv/diagnosis/surroundings.hpp>
+#include <cuenv/diagnosis/variables.hpp>
 
 #include "support/catch.hpp"
 #include "support/described_tree.hpp"
 #include "support/image_builder.hpp"
 #include "support/shared_object.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -148,7 +153,102 @@ TEST_CASE("an environment that the program has written over", "[process]") {
   auto const report = diagnose_process(site_of_process(tree.site(), 77), two_gpus());
   REQUIRE(report.unknown.size() == 1);
   CHECK_THAT(report.unknown[0], ContainsSubstring("has written over it"));
-  CHECK_THAT(fact(report, "visible GPUs"), ContainsSubstring("100"));
+  CHECK(fact(report, "CUDA_VISIBLE_DEVICES") == "7");
+  CHECK(fact(report, "visible GPUs") == "none");  // an order or a first list may be gone
+  CHECK(fact(report, "environment") == "none");
+}
+
+TEST_CASE("a site of a process says why its variables may not be all", "[process]") {
+  DescribedTree tree;
+  describe(tree, "/proc/77");
+  CHECK(site_of_process(tree.site(), 77).variables_unknown.empty());
+  tree.file("/proc/77/environ", "");  // env -i
+  CHECK(site_of_process(tree.site(), 77).variables_unknown.empty());
+  for (std::string const& damaged : {"A=1\0worker 3\0B=2\0"s, "\0\0\0\0"s, "worker 3"s}) {
+    tree.file("/proc/77/environ", damaged);
+    CHECK_THAT(site_of_process(tree.site(), 77).variables_unknown, ContainsSubstring("written over"));
+  }
+  std::string const missing = site_of_process(tree.site({{"A", "1"}}), 78).variables_unknown;
+  CHECK(missing == "/proc/78/environ cannot be read: there is no such process, or it has ended");
+  CHECK(site_of_process(tree.site({{"A", "1"}}), 78).variables.empty());
+}
+
+TEST_CASE("defaults are not stated of an environment that is not known", "[process]") {
+  DescribedTree tree;
+  describe(tree, "/proc/77");
+  auto const all = [&] {
+    cuenv::Site const site = site_of_process(tree.site(), 77);
+    return std::vector<cuenv::RungReport>{
+        diagnose_process(site, two_gpus()), cuenv::diagnose_variables(site, two_gpus()),
+        cuenv::diagnose_jit_cache(site, false), cuenv::diagnose_surroundings(site, two_gpus()),
+        cuenv::diagnose_gpu_code(site, {tree.root() + "/app/train"}, two_gpus(), {}).report};
+  };
+  auto const names_it = [](cuenv::RungReport const& report) {
+    for (std::string const& reason : report.unknown) {
+      if (reason.find("/proc/77/environ") != std::string::npos) return true;
+    }
+    return false;
+  };
+  for (auto const& report : all()) CHECK_FALSE(names_it(report));
+  std::filesystem::remove(tree.root() + "/proc/77/environ");
+  for (auto const& report : all()) {
+    CHECK(names_it(report));
+    CHECK(fact(report, "state") == "none");
+    CHECK(fact(report, "CUDA variables") == "none");
+    CHECK(fact(report, "logical GPU 0") == "none");
+  }
+}
+
+TEST_CASE("a Slurm job or an MPS folder is not judged by variables that may be lost", "[process]") {
+  DescribedTree tree;
+  describe(tree, "/proc/77");
+  tree.file("/tmp/nvidia-mps/control").file("/proc/77/environ", "SLURM_JOB_ID=7\0"s);
+  auto report = cuenv::diagnose_surroundings(site_of_process(tree.site(), 77), two_gpus());
+  CHECK(provokes(report, "surroundings.slurm_no_gpus"));
+  CHECK(provokes(report, "surroundings.mps"));
+  tree.file("/proc/77/environ", "title\0SLURM_JOB_ID=7\0"s);
+  report = cuenv::diagnose_surroundings(site_of_process(tree.site(), 77), two_gpus());
+  CHECK(spares(report, "surroundings.slurm_no_gpus"));
+  CHECK(spares(report, "surroundings.mps"));
+  CHECK(fact(report, "Slurm job") == "7");
+}
+
+TEST_CASE("a process whose main thread has ended lives on in the others", "[process]") {
+  DescribedTree tree;
+  describe(tree, "/proc/77/task/78");
+  tree.file("/proc/77/status", "Name:\ttrain\nState:\tZ (zombie)\nUid:\t0\t0\t0\t0\nNSpid:\t77\n")
+      .file("/proc/77/environ", "")
+      .file("/proc/77/maps", "")
+      .file("/proc/77/task/77/comm", "train\n");
+  cuenv::Site const site = site_of_process(tree.site(), 77);
+  CHECK(site.get("CUDA_VISIBLE_DEVICES") == "1");
+  CHECK(mapped_libraries(site) == std::vector<std::string>{"/app/train", "/app/my lib.so"});
+  auto const report = diagnose_process(site, two_gpus());
+  CHECK(report.unknown.empty());
+  CHECK(fact(report, "program") == "/app/train");
+  CHECK(fact(report, "device nodes open") == "2 x /dev/nvidia1, /dev/nvidiactl");
+  CHECK_THAT(fact(report, "threads"), ContainsSubstring("2: "));
+  std::filesystem::remove_all(tree.root() + "/proc/77/task/78");
+  auto const ended = diagnose_process(site_of_process(tree.site(), 77), two_gpus());
+  REQUIRE(ended.unknown.size() == 1);
+  CHECK_THAT(ended.unknown[0], ContainsSubstring("has ended"));
+  CHECK_THAT(site_of_process(tree.site(), 77).variables_unknown, ContainsSubstring("has ended"));
+}
+
+TEST_CASE("an environment and a map of many lines are read whole, each name and file once", "[process]") {
+  std::string block, maps;
+  for (int i = 0; i < 115000; ++i) block += "V" + std::to_string(i) + "=1" + '\0';
+  for (int i = 0; i < 100000; ++i) {
+    maps += "7f0-7f1 r-xp 0 fe:01 1 /lib/" + std::to_string(i % 3000) + ".so\n";
+  }
+  DescribedTree tree;
+  describe(tree, "/proc/77");
+  tree.file("/proc/77/environ", block + "V0=2" + '\0' + block).file("/proc/77/maps", maps);
+  cuenv::Site const site = site_of_process(tree.site(), 77);
+  CHECK(site.variables.size() == 115000);
+  CHECK(site.get("V0") == "1");
+  CHECK(site.get("V114999") == "1");
+  CHECK(cuenv::detail::mapped_files(site)->size() == 3000);
 }
 
 TEST_CASE("a process in a container is seen with its own files", "[process]") {
