@@ -116,8 +116,10 @@ int doctor(DoctorOptions const& options) {
   if (options.diagnose.pid != 0 && !site.exists("/proc/" + std::to_string(options.diagnose.pid))) {
     throw std::runtime_error{"there is no process " + std::to_string(options.diagnose.pid)};
   }
+  cuenv::Redactor redactor = cuenv::redactor_of(site);  // before the process can end
+  if (options.diagnose.pid != 0) redactor.add(cuenv::site_of_process(site, options.diagnose.pid));
   cuenv::Diagnosis diagnosis = cuenv::diagnose(site, options.diagnose);
-  if (options.redact) diagnosis.rungs = redact(std::move(diagnosis.rungs), cuenv::redactor_of(site));
+  if (options.redact) diagnosis.rungs = redact(std::move(diagnosis.rungs), std::move(redactor));
 
   bool const simulated = !site.system.open_driver(cuenv::DriverOpen::load).simulated_root.empty();
   if (options.json) {
