@@ -96,6 +96,17 @@ same "a described machine" "visible_devices.out_of_range" "$(rung variables /fin
 CUDA_VISIBLE_DEVICES=GPU-5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5b,GPU-5a9c1f04 call 1 doctor --redact --all
 case $out in *5a9c1f04* | *ada*) fail "it is redacted: $out" ;; esac
 has "placeholders" "<uuid 1>" "$out"
+if [ "$(uname)" = Linux ]; then
+  HOME=/data/evelyn USER=evelyn CUDA_CACHE_PATH=/data/evelyn/cache sleep 60 &
+  process=$!
+  until [ "$(cat /proc/$process/comm)" = sleep ]; do sleep 0.05; done # until then it is this shell
+  call 0 doctor --all --pid $process
+  has "the home of a process" "/data/evelyn/cache" "$out"
+  call 0 doctor --redact --all --pid $process
+  kill $process
+  case $out in *evelyn*) fail "the process's own home is redacted: $out" ;; esac
+  has "the place of the cache" "<home>/cache" "$out"
+fi
 narrow "everything"
 
 # Colour, on a terminal alone, for the word of health alone.
