@@ -279,6 +279,9 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   DriverFound found;
   RungReport& report = found.report;
   report.rung = Rung::driver;
+  if (!site.variables_unknown.empty()) {
+    report.unknown.push_back("whether LD_LIBRARY_PATH leads to another libcuda.so.1: " + site.variables_unknown);
+  }
   bool const wsl = is_wsl(site);
   bool const in_container = !container_of(site).empty();
   auto const bus = detail::read_pci_gpus(site);

@@ -288,14 +288,13 @@ void for_each_text(RungReport& rung, Use use) {
   }
 }
 
-/// The place in the redacted text of an offset in the text; where it is within what became a placeholder, that one's
-/// beginning.
+/// The place in the redacted text of an offset in the text: where the text can be cut without changing what comes out,
+/// at the offset or the nearest before it, since within what is hidden there is no place.
 [[nodiscard]] inline std::size_t redacted_offset(Redactor& redactor, std::string_view text, std::size_t offset) {
   std::string const whole = redactor(text);
-  for (int tries = 0; offset > 0 && tries < 64; ++tries) {
+  for (int tries = 0; offset > 0 && tries < 256; ++tries, --offset) {
     std::string const before = redactor(text.substr(0, offset));
-    if (starts_with(whole, before)) return before.size();
-    --offset;
+    if (before + redactor(text.substr(offset)) == whole) return before.size();
   }
   return 0;
 }

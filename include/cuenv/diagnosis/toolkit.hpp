@@ -252,6 +252,9 @@ inline void compare_toolkit_and_gpus(std::vector<ToolkitWitness> const& witnesse
   (void)machine;
   report.unknown.push_back("toolkits and runtimes are looked for on Linux only");
 #else
+  if (!site.variables_unknown.empty()) {
+    report.unknown.push_back("whether variables name another toolkit: " + site.variables_unknown);
+  }
   std::vector<detail::ToolkitWitness> const witnesses = detail::find_toolkits(site, report);
   for (std::size_t i = 1; i < witnesses.size(); ++i) {
     auto const& first = witnesses.front();

@@ -121,6 +121,12 @@ TEST_CASE("GPUs that PyTorch has no code for", "[framework]") {
   CHECK(provokes(look(tree, with_gpus({90}), CudaVersion{13, 0}, {{"CUDA_DISABLE_PTX_JIT", "1"}}),
                  "framework.gpu_not_served"));
 
+  cuenv::Site lost = tree.site();
+  lost.variables_unknown = "the environment cannot be read";
+  auto const unsure = cuenv::diagnose_framework(lost, tree.root() + "/env/", with_gpus({80}), CudaVersion{13, 0});
+  REQUIRE_FALSE(unsure.unknown.empty());
+  CHECK_THAT(unsure.unknown.back(), ContainsSubstring("the environment cannot be read"));
+
   std::string const most = image_builder::container(cubin_entry(80));
   tree.file(library, shared_object({{"libcudart.so.12"},
                                     "",

@@ -276,6 +276,9 @@ TEST_CASE("unlike GPUs want an order", "[diagnosis]") {
   CHECK(found.machine.gpus.at(0).compute_capability == cuenv::ComputeCapability{8, 6});  // by its name
   CHECK(spares(cuenv::diagnose_gpus(tree.site({{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}})).report, "gpu.order_unset"));
   CHECK(spares(cuenv::diagnose_gpus(tree.site({{"CUDA_VISIBLE_DEVICES", "GPU-0d4e6a12"}})).report, "gpu.order_unset"));
+  cuenv::Site lost = tree.site();
+  lost.variables_unknown = "the environment cannot be read";  // it may be set
+  CHECK(spares(cuenv::diagnose_gpus(lost).report, "gpu.order_unset"));
 }
 
 TEST_CASE("a machine without a GPU", "[diagnosis]") {

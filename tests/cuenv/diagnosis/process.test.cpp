@@ -1,7 +1,9 @@
+#include <cuenv/diagnosis/driver.hpp>
 #include <cuenv/diagnosis/gpu_code.hpp>
 #include <cuenv/diagnosis/jit_cache.hpp>
 #include <cuenv/diagnosis/process.hpp>
 #include <cuenv/diagnosis/surroundings.hpp>
+#include <cuenv/diagnosis/toolkit.hpp>
 #include <cuenv/diagnosis/variables.hpp>
 
 #include "support/catch.hpp"
@@ -179,8 +181,12 @@ TEST_CASE("defaults are not stated of an environment that is not known", "[proce
   auto const all = [&] {
     cuenv::Site const site = site_of_process(tree.site(), 77);
     return std::vector<cuenv::RungReport>{
-        diagnose_process(site, two_gpus()), cuenv::diagnose_variables(site, two_gpus()),
-        cuenv::diagnose_jit_cache(site, false), cuenv::diagnose_surroundings(site, two_gpus()),
+        cuenv::diagnose_driver(site, two_gpus()).report,
+        cuenv::diagnose_toolkit(site, {}, {}, two_gpus()),
+        diagnose_process(site, two_gpus()),
+        cuenv::diagnose_variables(site, two_gpus()),
+        cuenv::diagnose_jit_cache(site, false),
+        cuenv::diagnose_surroundings(site, two_gpus()),
         cuenv::diagnose_gpu_code(site, {tree.root() + "/app/train"}, two_gpus(), {}).report};
   };
   auto const names_it = [](cuenv::RungReport const& report) {

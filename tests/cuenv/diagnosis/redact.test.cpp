@@ -154,11 +154,18 @@ TEST_CASE("UUIDs of all texts are known before the first is replaced", "[diagnos
   CHECK(redacted.findings[0].fix == "GPU-<uuid 2>");
 }
 
-TEST_CASE("an offset within what is hidden is at its placeholder", "[diagnosis]") {
+TEST_CASE("an offset within what is hidden is before it", "[diagnosis]") {
   cuenv::RungReport rung;
   std::string const value = "0,GPU-5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5g";
   rung.findings.push_back({cuenv::Severity::warning, "x.y", "", value, value.size() - 1, "", "", first});
-  auto const finding = redact({rung}, cuenv::Redactor{}).front().findings.front();
+  rung.findings.push_back({cuenv::Severity::warning, "x.y", "", "0,/home/Bob Smith/x,7", 11, "", "", ""});
+  rung.findings.push_back({cuenv::Severity::warning, "x.y", "", "0,/home/Bob Smith/x,7", 20, "", "", ""});
+  rung.findings.push_back({cuenv::Severity::warning, "x.y", "", "GPU-0123,GPU-0124", 9, "", "", ""});
+  auto const findings = redact({rung}, cuenv::Redactor{}).front().findings;
+  auto const& finding = findings[0];
+  CHECK(findings[1].value.substr(findings[1].offset) == "/home/<user>/x,7");
+  CHECK(findings[2].value.substr(findings[2].offset) == "7");
+  CHECK(findings[3].value.substr(findings[3].offset) == "GPU-<uuid...>");
   CHECK(finding.value == "0,GPU-<uuid...>");
-  CHECK(finding.offset <= finding.value.size());
+  CHECK(finding.value.substr(finding.offset) == "<uuid...>");
 }
