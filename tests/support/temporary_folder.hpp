@@ -41,6 +41,12 @@ class TemporaryFolder {
   std::filesystem::path path;
 };
 
+/// A path as cuenv takes it. The type of u8string differs between C++17 and C++20.
+inline std::string utf8_of(std::filesystem::path const& path) {
+  auto const text = path.u8string();
+  return {text.begin(), text.end()};
+}
+
 /// A file that would make a reader wait. Windows has no such files: there nothing is made.
 inline void make_pipe(std::filesystem::path const& path) {
 #ifdef _WIN32

@@ -76,13 +76,13 @@ TEST_CASE("a file that shrinks gives fewer bytes", "[file]") {
 
 TEST_CASE("a file with a name of other letters is read, and one with a long path", "[file]") {
   Folder const folder;
-  std::string const name = "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80";
+  std::u16string const name = u"\u00e9\u4e2d\U0001f600";
   std::filesystem::path deep = folder.path;
   for (int i = 0; i < 8; ++i) deep /= std::string(40, 'x');
   std::filesystem::create_directories(deep);
-  for (std::filesystem::path const& path : {folder.path / std::filesystem::u8path(name), deep / "file"}) {
+  for (std::filesystem::path const& path : {folder.path / name, deep / "file"}) {
     std::ofstream{path, std::ios::binary} << "four";
-    detail::File const file{path.u8string()};
+    detail::File const file{cuenv_tests::utf8_of(path)};
     unsigned char bytes[8];
     CHECK(file.size() == 4);
     CHECK(file.read(0, bytes, 8) == 4);
