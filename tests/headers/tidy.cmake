@@ -7,6 +7,8 @@ if(CUENV_CLANG_TIDY)
   file(CONFIGURE OUTPUT ${source} CONTENT "\
 #include <cuenv/cudart.hpp>
 #include <cuenv/cuenv.hpp>
+#include <cuenv/diagnose.hpp>
+#include <cuenv/diagnosis/redact.hpp>
 #include <cuenv/nlohmann_json.hpp>
 ")
   set(tidy ${CUENV_CLANG_TIDY} --quiet --config-file=${PROJECT_SOURCE_DIR}/.clang-tidy)

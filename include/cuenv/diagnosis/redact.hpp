@@ -170,7 +170,10 @@ class Redactor {
   template <std::size_t Count>
   [[nodiscard]] static bool has_groups(std::string_view text, std::size_t at, std::size_t const (&groups)[Count]) {
     for (std::size_t i = 0; i < Count; ++i) {
-      if (i > 0 && (at >= text.size() || text[at++] != '-')) return false;
+      if (i > 0) {
+        if (at >= text.size() || text[at] != '-') return false;
+        ++at;
+      }
       if (text.size() - at < groups[i]) return false;
       for (std::size_t const end = at + groups[i]; at < end; ++at) {
         if (!is_hex(text[at])) return false;
@@ -275,7 +278,7 @@ namespace detail {
 
 /// Every text of a rung that can tell who or where.
 template <class Use>
-void for_each_text(RungReport& rung, Use use) {
+void for_each_text(RungReport& rung, Use use) {  // NOLINTBEGIN(misc-const-correctness): `use` may change them
   for (Fact& fact : rung.facts) {
     use(fact.name);
     use(fact.value);
@@ -286,7 +289,7 @@ void for_each_text(RungReport& rung, Use use) {
       use(*text);
     }
   }
-}
+}  // NOLINTEND(misc-const-correctness)
 
 /// The place in the redacted text of an offset in the text: where the text can be cut without changing what comes out,
 /// at the offset or the nearest before it, since within what is hidden there is no place.
