@@ -39,6 +39,16 @@ class DescribedTree {
   TemporaryFolder folder_;
 };
 
+inline constexpr char const* no_fact = "no such fact";
+
+/// The value of the first fact of that name, or no_fact.
+[[nodiscard]] inline std::string fact(cuenv::RungReport const& report, std::string_view name) {
+  for (cuenv::Fact const& one : report.facts) {
+    if (one.name == name) return one.value;
+  }
+  return no_fact;
+}
+
 /// Whether a finding of that code is there. Each code of a diagnosis has a test that says `provokes(report, "code")`,
 /// and one that says `spares(report, "code")`.
 [[nodiscard]] inline bool provokes(cuenv::RungReport const& report, std::string_view code) {

@@ -41,13 +41,6 @@ void installed(DescribedTree& tree, std::string const& module = "580.159.04", st
   }
 }
 
-std::string fact(cuenv::RungReport const& report, std::string const& name) {
-  for (cuenv::Fact const& one : report.facts) {
-    if (one.name == name) return one.value;
-  }
-  return "";
-}
-
 cuenv::Diagnostic finding(cuenv::RungReport const& report, std::string_view code) {
   for (cuenv::Diagnostic const& one : report.findings) {
     if (one.code == code) return one;
@@ -334,7 +327,7 @@ TEST_CASE("a version that is nonsense is unknown, and not taken for one", "[diag
     DescribedTree tree;
     tree.file(file, "garbage\n");
     auto const found = diagnose_driver(tree.site(), {});
-    CHECK(fact(found.report, "kernel module").empty());
+    CHECK(fact(found.report, "kernel module") == no_fact);
     CHECK(spares(found.report, "driver.not_loaded"));
     CHECK(found.report.unknown.size() == 1);
   }

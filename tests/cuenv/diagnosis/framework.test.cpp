@@ -13,18 +13,12 @@ using cuenv::CudaVersion;
 using cuenv::diagnose_framework;
 using cuenv::Machine;
 using cuenv_tests::DescribedTree;
+using cuenv_tests::fact;
 using cuenv_tests::provokes;
 using cuenv_tests::shared_object;
 using cuenv_tests::spares;
 
 namespace {
-
-std::string fact(cuenv::RungReport const& report, std::string const& name) {
-  for (cuenv::Fact const& fact : report.facts) {
-    if (fact.name == name) return fact.value;
-  }
-  return "none";
-}
 
 Machine with_gpus(std::vector<int> const& sms) {
   Machine machine;

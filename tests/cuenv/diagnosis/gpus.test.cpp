@@ -81,13 +81,6 @@ cuenv::Site with_nvml(cuenv::Site site, std::vector<cuenv::Gpu> gpus) {
   return site;
 }
 
-std::string fact(cuenv::RungReport const& report, std::string const& name) {
-  for (cuenv::Fact const& one : report.facts) {
-    if (one.name == name) return one.value;
-  }
-  return "";
-}
-
 cuenv::Severity severity_of(cuenv::RungReport const& report, std::string_view code) {
   auto const found = std::find_if(report.findings.begin(), report.findings.end(),
                                   [&](cuenv::Diagnostic const& finding) { return finding.code == code; });

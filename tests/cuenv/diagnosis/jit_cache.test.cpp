@@ -8,6 +8,7 @@
 #include <vector>
 
 using cuenv_tests::DescribedTree;
+using cuenv_tests::fact;
 using cuenv_tests::provokes;
 using cuenv_tests::spares;
 
@@ -26,13 +27,6 @@ void fill(DescribedTree& tree) {
 
 void mode(DescribedTree const& tree, std::string const& path, std::filesystem::perms perms) {
   std::filesystem::permissions(tree.root() + path, perms);
-}
-
-std::string fact(cuenv::RungReport const& report, std::string const& name) {
-  for (cuenv::Fact const& one : report.facts) {
-    if (one.name == name) return one.value;
-  }
-  return "no such fact";
 }
 
 cuenv::JitCacheSettings settings(std::vector<cuenv::Assignment> variables) {

@@ -22,6 +22,8 @@ using cuenv::Machine;
 using cuenv::mapped_libraries;
 using cuenv::site_of_process;
 using cuenv_tests::DescribedTree;
+using cuenv_tests::fact;
+using cuenv_tests::no_fact;
 using cuenv_tests::provokes;
 using cuenv_tests::shared_object;
 using cuenv_tests::spares;
@@ -29,13 +31,6 @@ using cuenv_tests::spares;
 using namespace std::string_literals;
 
 namespace {
-
-std::string fact(cuenv::RungReport const& report, std::string const& name) {
-  for (cuenv::Fact const& fact : report.facts) {
-    if (fact.name == name) return fact.value;
-  }
-  return "none";
-}
 
 Machine two_gpus() {
   Machine machine;
@@ -97,7 +92,7 @@ TEST_CASE("a process is read from outside", "[process]") {
   CHECK(fact(report, "process") == "77 train");
   CHECK(fact(report, "program") == "/app/train");
   CHECK(fact(report, "CUDA_VISIBLE_DEVICES") == "1");
-  CHECK(fact(report, "HOME") == "none");  // what is not CUDA's is nobody's business
+  CHECK(fact(report, "HOME") == no_fact);  // what is not CUDA's is nobody's business
   CHECK_THAT(fact(report, "logical GPU 0"), ContainsSubstring("physical 1, NVIDIA H200"));
   CHECK(fact(report, "device nodes open") == "2 x /dev/nvidia1, /dev/nvidiactl");
   CHECK(fact(report, "threads") == "3: 2 x train, cuda-EvtHandlr");
@@ -156,8 +151,8 @@ TEST_CASE("an environment that the program has written over", "[process]") {
   REQUIRE(report.unknown.size() == 1);
   CHECK_THAT(report.unknown[0], ContainsSubstring("has written over it"));
   CHECK(fact(report, "CUDA_VISIBLE_DEVICES") == "7");
-  CHECK(fact(report, "visible GPUs") == "none");  // an order or a first list may be gone
-  CHECK(fact(report, "environment") == "none");
+  CHECK(fact(report, "visible GPUs") == no_fact);  // an order or a first list may be gone
+  CHECK(fact(report, "environment") == no_fact);
 }
 
 TEST_CASE("a site of a process says why its variables may not be all", "[process]") {
@@ -199,9 +194,9 @@ TEST_CASE("defaults are not stated of an environment that is not known", "[proce
   std::filesystem::remove(tree.root() + "/proc/77/environ");
   for (auto const& report : all()) {
     CHECK(names_it(report));
-    CHECK(fact(report, "state") == "none");
-    CHECK(fact(report, "CUDA variables") == "none");
-    CHECK(fact(report, "logical GPU 0") == "none");
+    CHECK(fact(report, "state") == no_fact);
+    CHECK(fact(report, "CUDA variables") == no_fact);
+    CHECK(fact(report, "logical GPU 0") == no_fact);
   }
 }
 

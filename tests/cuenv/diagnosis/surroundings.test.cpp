@@ -63,13 +63,6 @@ cuenv::Diagnostic finding(cuenv::RungReport const& report, std::string_view code
   return {};
 }
 
-std::string fact(cuenv::RungReport const& report, std::string const& name) {
-  for (cuenv::Fact const& one : report.facts) {
-    if (one.name == name) return one.value;
-  }
-  return "";
-}
-
 /// Makes nodes private to their owner and looks at the machine as another user.
 cuenv::RungReport with_modes(std::vector<std::string> const& nodes, unsigned mode, std::string const& process) {
   DescribedTree tree;

@@ -11,18 +11,12 @@
 using cuenv::CudaVersion;
 using cuenv::diagnose_toolkit;
 using cuenv_tests::DescribedTree;
+using cuenv_tests::fact;
 using cuenv_tests::provokes;
 using cuenv_tests::shared_object;
 using cuenv_tests::spares;
 
 namespace {
-
-std::string fact(cuenv::RungReport const& report, std::string const& name) {
-  for (cuenv::Fact const& fact : report.facts) {
-    if (fact.name == name) return fact.value;
-  }
-  return "none";
-}
 
 /// Toolkits 12.4 and 13.0 as their installers lay them out, cuda.h as of 11.8, and one of the time of version.txt.
 DescribedTree& with_toolkits(DescribedTree& tree) {
