@@ -109,7 +109,10 @@ cuenv::Machine machine_here() {
   cuenv::Machine machine = cuenv::read_this_machine();
   std::string error;
   cuenv::Machine nvml = cuenv::read_machine_from_nvml(cuenv::open_nvml_library(), error);
-  if (machine.source == cuenv::MachineSource::unknown) return nvml;
+  if (machine.source == cuenv::MachineSource::unknown) {
+    cuenv::apply_mps(nvml, cuenv::find_mps(cuenv::process_environment.get("CUDA_MPS_PIPE_DIRECTORY"), ""));
+    return nvml;
+  }
   for (cuenv::Gpu& gpu : machine.gpus) {
     for (cuenv::Gpu const& other : nvml.gpus) {
       if (other.pci != gpu.pci || (gpu.uuid && other.uuid != gpu.uuid)) continue;

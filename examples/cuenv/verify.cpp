@@ -55,7 +55,7 @@ std::string predicted(cuenv::VisibilityVariables const& variables, Machine const
 /// The table's outcome, where it must hold on this machine: as many GPUs, all alike, and each entry alone means here
 /// what it meant there (UUIDs of other GPUs can begin alike, or with a digit).
 std::string measured(MeasuredValue const& row, std::string const& value, Machine const& there, Machine const& here) {
-  if (here.gpus.size() != there.gpus.size() || !here.gpus_are_alike()) return {};
+  if (here.reachable_gpus() != there.gpus.size() || !here.gpus_are_alike()) return {};
   std::string_view rest_there = row.value;
   std::string_view rest_here = value;
   while (!rest_there.empty() || !rest_here.empty()) {
@@ -298,6 +298,9 @@ std::string no_generated_lists(VerifyOptions const& options, Machine const& mach
   }
   if (!options.save.empty() && !machine.gpus_are_alike()) {
     return "what unlike GPUs give is not saved: a table says nothing of their speed";
+  }
+  if (!options.save.empty() && (machine.reachable_gpus() != machine.gpus.size() || !machine.doubt.empty())) {
+    return "what an MPS client gets is not saved: a table says nothing of the daemon";
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include <cuenv/plan.hpp>
 #include <cuenv/settings.hpp>
 #include <cuenv/system.hpp>
+#include <cuenv/this_machine.hpp>
 #include <cuenv/version.hpp>
 
 #include <cerrno>

@@ -35,6 +35,8 @@
 #include <cuenv/load.hpp>
 #include <cuenv/local_rank.hpp>
 #include <cuenv/machine.hpp>
+#include <cuenv/mps.hpp>
+#include <cuenv/mps_values.hpp>
 #include <cuenv/names.hpp>
 #include <cuenv/nvml.hpp>
 #include <cuenv/plan.hpp>
@@ -45,6 +47,7 @@
 #include <cuenv/session.hpp>
 #include <cuenv/settings.hpp>
 #include <cuenv/system.hpp>
+#include <cuenv/this_machine.hpp>
 #include <cuenv/values.hpp>
 #include <cuenv/variable.hpp>
 #include <cuenv/variables.hpp>

@@ -50,6 +50,8 @@ struct DiagnoseOptions {
   RungReport start;
   if (options.start_cuda) start = diagnose_start(looked_at);
   GpusFound gpus = diagnose_gpus(looked_at);
+  auto const mps_folder = looked_at.get("CUDA_MPS_PIPE_DIRECTORY");
+  if (mps_folder || looked_at.variables_unknown.empty()) apply_mps(gpus.machine, find_mps(mps_folder, looked_at.root));
   DriverFound driver = diagnose_driver(looked_at, gpus.machine);
   GpuCodeFound code = diagnose_gpu_code(looked_at, options.programs, gpus.machine, driver, loaded);
 

@@ -95,6 +95,16 @@ namespace detail {
 #endif
 }
 
+/// A variable in the content of a /proc/<pid>/environ.
+[[nodiscard]] inline std::optional<std::string> find_in_environ(std::string_view block, std::string_view name) {
+  while (!block.empty()) {
+    std::string_view line = take_until(block, '\0');
+    if (line.find('=') == std::string_view::npos) continue;  // no variable; getenv does not see it either
+    if (take_until(line, '=') == name) return std::string{line};
+  }
+  return std::nullopt;
+}
+
 /// The names of the threads of this process but the calling one, from /proc. None where the C library knows that it has
 /// started none (glibc 2.32): those that are listed then belong to what runs the program, such as qemu's user mode, and
 /// do not use its environment.
@@ -165,13 +175,7 @@ class ProcessEnvironment final : public Environment {
     constexpr std::size_t most = std::size_t{1} << 22;
     auto const block = detail::read_small_file("/proc/self/environ", most);
     if (!block || block->size() == most) return std::nullopt;  // cut: what is behind is not known
-    Assignment found{name, std::nullopt};
-    for (std::string_view rest = *block; !rest.empty();) {
-      std::string_view line = detail::take_until(rest, '\0');
-      if (line.find('=') == std::string_view::npos) continue;  // no variable; getenv does not see it either
-      if (detail::take_until(line, '=') == name && !found.text) found.text = std::string{line};
-    }
-    return found;
+    return Assignment{name, detail::find_in_environ(*block, name)};
 #else
     (void)name;
     return std::nullopt;

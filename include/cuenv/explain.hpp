@@ -68,7 +68,7 @@ inline void explain_renumbering(std::vector<Assignment> const& variables, std::s
     std::string const shown = variable.name + "=" + *variable.text;
     if (indices && variable.name == mps_pipe_directory.info.name) {
       note("visible_devices.mps", shown + ": where an MPS daemon is found there, this program is its client",
-           "then an index counts the daemon's own list, from 0 (documented, not measured)",
+           "then an index counts the daemon's GPUs, from 0 and in the order of the bus",
            "use UUIDs, which mean the same GPU to both");
     }
     if (out_of_range && variable.name == "NVIDIA_VISIBLE_DEVICES") {

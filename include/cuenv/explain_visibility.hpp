@@ -70,8 +70,13 @@ struct DropText {
     return findings;
   }
   if (!visibility.known) return findings;
+  std::size_t const reachable = machine.reachable_gpus();
+  bool const hidden = reachable != machine.gpus.size();
   std::string const gpus = detail::plural(machine.gpus.size(), "GPU");
-  bool const unlike = !machine.gpus_are_alike() && machine.gpus.size() > 1 && variables.order != "PCI_BUS_ID";
+  std::string const shown =
+      hidden ? "the MPS daemon of this process has " + std::to_string(reachable) + " of this machine's " + gpus
+             : "this machine shows " + gpus;
+  bool const unlike = !machine.gpus_are_alike() && reachable > 1 && variables.order != "PCI_BUS_ID";
   if (!variables.visible) {
     if (unlike) {
       add(Severity::note, "device_order.unlike_gpus", Diagnostic::no_offset,
@@ -92,7 +97,7 @@ struct DropText {
         "cuInit fails with 101 (invalid device): no GPU is usable", "name each GPU once");
   }
   if (visibility.cu_init == 100 && (detail::trim(value).empty() || detail::trim(value) == "-1")) {
-    add(Severity::error, "visible_devices.none", 0, "every GPU is hidden (this machine shows " + gpus + ")",
+    add(Severity::error, "visible_devices.none", 0, "every GPU is hidden (" + shown + ")",
         "cuInit gives 100 (no device)", "remove the variable to see every GPU");
     return findings;
   }
@@ -109,13 +114,15 @@ struct DropText {
     std::string fix{text.fix.empty() ? detail::visible_devices_hint(dropped.entry) : text.fix};
     bool const plain_number = detail::parse_decimal(detail::trim(dropped.entry)).has_value();
     if (dropped.reason == DropReason::out_of_range) {
-      what += ": this machine shows " + gpus;
+      what += ": " + shown;
       if (plain_number && !machine.gpus.empty()) {
-        fix = machine.gpus.size() == 1 ? "use 0" : "use 0 to " + std::to_string(machine.gpus.size() - 1);
-        fix += ", or a UUID: inside a container, a job or MPS the indices count what is exposed there";
+        fix = reachable == 1 ? "use 0" : "use 0 to " + std::to_string(reachable - 1);
+        fix += hidden ? ", or a UUID: the indices count the daemon's GPUs, in the order of the bus"
+                      : ", or a UUID: inside a container, a job or MPS the indices count what is exposed there";
       }
       if (machine.gpus.empty()) fix = "check nvidia-smi -L, and in a container how it was given its GPUs";
     }
+    if (dropped.reason == DropReason::no_such_uuid && hidden) what += ": " + shown;
     if (dropped.reason == DropReason::other_kind && detail::trim(dropped.entry).size() != dropped.entry.size()) {
       fix = "remove the blanks around the entry, and use UUIDs alone";
     }

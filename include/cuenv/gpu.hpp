@@ -191,6 +191,9 @@ struct Gpu {
   /// Unknown to /proc, which cannot tell; NVML and a described machine know it.
   bool mig_enabled = false;
   std::vector<MigInstance> mig;  ///< in NVML's order; empty without MIG
+  /// True where this process is a client of an MPS daemon that was not given this GPU: then CUDA does not see it, and
+  /// an index of CUDA_VISIBLE_DEVICES does not count it.
+  bool hidden_by_mps = false;
 };
 
 CUENV_NAMESPACE_END

@@ -37,16 +37,28 @@ struct Machine {
   MachineSource source = MachineSource::unknown;  ///< unknown: how many GPUs there are is not known
   /// Such as "580.159.04"; empty where unknown.
   std::string driver_version;
+  /// Why nobody can tell before cuInit which of the GPUs CUDA sees here; empty where that is known.
+  std::string_view doubt;
 
   /// The first number of the driver version, the newest known where it is unknown.
   [[nodiscard]] int driver_branch() const noexcept {
     auto const number = detail::strtoull_base10(driver_version);
     return number.used == 0 || number.value > 99999 ? 99999 : static_cast<int>(number.value);
   }
-  /// True when all GPUs have the same name: then every order of CUDA is the order of the bus (measured on two H200).
+  /// How many of them CUDA can see: all, but for those that an MPS daemon hides.
+  [[nodiscard]] std::size_t reachable_gpus() const noexcept {
+    std::size_t count = 0;
+    for (Gpu const& gpu : gpus) count += gpu.hidden_by_mps ? 0 : 1;
+    return count;
+  }
+  /// True when all that CUDA can see have the same name: then every order of CUDA is the order of the bus (measured on
+  /// two H200).
   [[nodiscard]] bool gpus_are_alike() const noexcept {
+    Gpu const* first = nullptr;
     for (Gpu const& gpu : gpus) {
-      if (gpu.name != gpus.front().name || gpu.mig_enabled) return false;
+      if (gpu.hidden_by_mps) continue;
+      if (first == nullptr) first = &gpu;
+      if (gpu.name != first->name || gpu.mig_enabled) return false;
     }
     return true;
   }

@@ -6,6 +6,7 @@
 #include <cuenv/environment.hpp>
 #include <cuenv/explain_visibility.hpp>
 #include <cuenv/machine.hpp>
+#include <cuenv/mps.hpp>
 #include <cuenv/settings.hpp>
 #include <cuenv/variables.hpp>
 #include <cuenv/version.hpp>
@@ -195,6 +196,15 @@ struct DeviceTexts {
   return choose_among_visible(devices, {visible->text, order->text}, machine, ignored);
 }
 
+/// "physical GPU 1, 2": those that CUDA can see.
+[[nodiscard]] inline std::string reachable_words(Machine const& machine) {
+  std::string words;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    if (!machine.gpus[i].hidden_by_mps) words += (words.empty() ? "physical GPU " : ", ") + std::to_string(i);
+  }
+  return words;
+}
+
 /// What the environment should hold for a choice of devices; an empty optional inside stands for "not set".
 [[nodiscard]] inline std::optional<std::optional<std::string>> wanted_devices(VisibleDevices const& devices,
                                                                               Precedence precedence,
@@ -224,7 +234,17 @@ struct DeviceTexts {
     return std::optional<std::string>{std::move(text)};
   }
   if (devices.kind() == Kind::all) return refine ? now.visible : std::optional<std::string>{};
-  return std::optional<std::string>{format_visible_devices(devices)};
+  auto text = visible_devices_text(devices, machine);
+  if (!text) {
+    findings.push_back({Severity::error, "visible_devices.hidden_by_mps", std::string{visible_devices_name},
+                        format_visible_devices(devices), Diagnostic::no_offset,
+                        "the MPS daemon of this process was not given all of these GPUs",
+                        "it has " + reachable_words(machine) + " alone, and its clients see no other",
+                        "choose among them, start the daemon with the others, or set CUDA_MPS_PIPE_DIRECTORY to an "
+                        "empty text to run without MPS"});
+    return std::nullopt;
+  }
+  return text;
 }
 
 /// Order and list are one decision: plans both.
@@ -242,6 +262,7 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
 
   if (list_entry != nullptr) {
     VisibleDevices const devices = *settings.get(visible_devices);
+    std::optional<std::string> const text = visible_devices_text(devices, machine);
     PlannedVariable planned{visible_devices.info.name, now.visible, {}, Outcome::applied};
     planned.set_by_this_process = set_by_this_process(environment, planned.name);
     if (planned.set_by_this_process && is_relative(devices, list_entry->precedence) &&
@@ -249,16 +270,17 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
       planned.wanted = now.visible;  // an earlier session has made this very choice
       planned.outcome = Outcome::already_set;
     } else if (planned.set_by_this_process && devices.kind() == VisibleDevices::Kind::physical &&
-               list_entry->precedence == Precedence::refine && now.visible == list_entry->text &&
+               list_entry->precedence == Precedence::refine && now.visible == text &&
                !environment.at_start(std::string{visible_devices_name})->text) {
       planned.wanted = now.visible;  // the same: there was nothing to refine then
       planned.outcome = Outcome::already_set;
       list_is_kept = false;
       brings_pci_order = true;
     } else if (now.visible && list_entry->precedence == Precedence::keep) {
-      planned.wanted = devices.kind() == VisibleDevices::Kind::all ? std::optional<std::string>{} : list_entry->text;
+      planned.wanted =
+          devices.kind() == VisibleDevices::Kind::all ? std::optional<std::string>{} : text.value_or(list_entry->text);
       DeviceTexts alone{planned.wanted, devices.kind() == VisibleDevices::Kind::physical ? "PCI_BUS_ID" : now.order};
-      bool const same = devices.kind() != VisibleDevices::Kind::logical && same_devices(now, alone, machine);
+      bool const same = text && devices.kind() != VisibleDevices::Kind::logical && same_devices(now, alone, machine);
       planned.outcome = same ? Outcome::already_set : Outcome::kept;
     } else {
       auto wanted = wanted_devices(devices, list_entry->precedence, now, machine, plan.findings);

@@ -9,6 +9,7 @@
 #include <cuenv/explain_visibility.hpp>
 #include <cuenv/load.hpp>
 #include <cuenv/machine.hpp>
+#include <cuenv/mps.hpp>
 #include <cuenv/plan.hpp>
 #include <cuenv/program.hpp>
 #include <cuenv/report.hpp>
@@ -199,6 +200,7 @@ class Session {
                                     "the GPUs cannot be listed: " + error, "", ""});
       }
     }
+    apply_mps(machine, find_mps(system.environment->get("CUDA_MPS_PIPE_DIRECTORY"), root));
     report_.machine_source = machine.source;
     report_.driver_version = machine.driver_version;
 

@@ -102,13 +102,6 @@ inline InitHistory& init_history() noexcept {
   return DriverState::initialised;
 }
 
-/// The GPUs of the machine that this process would run CUDA on: the simulated one where a simulated driver is on the
-/// loader's path. Loads the driver library, which does not start CUDA. Nothing is thrown. Thread-safe.
-[[nodiscard]] inline Machine read_this_machine(System const& system = {}) {
-  DriverLibrary const driver = system.open_driver(DriverOpen::load);
-  return read_machine(driver.simulated_root.empty() ? system.root : driver.simulated_root);
-}
-
 CUENV_NAMESPACE_END
 
 #endif  // CUENV_SYSTEM_HPP

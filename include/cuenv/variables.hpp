@@ -2,6 +2,7 @@
 #define CUENV_VARIABLES_HPP
 
 #include <cuenv/diagnostic.hpp>
+#include <cuenv/mps_values.hpp>
 #include <cuenv/values.hpp>
 #include <cuenv/variable.hpp>
 #include <cuenv/version.hpp>
@@ -265,33 +266,40 @@ inline constexpr Variable<bool> coredump_show_progress =
 
 // MPS -----------------------------------------------------------------------------------------------------------------
 
-/// CUDA_MPS_PIPE_DIRECTORY: the folder in which the MPS daemon is found. Linux.
-inline constexpr Variable<std::string> mps_pipe_directory = detail::directory_row(
-    {"CUDA_MPS_PIPE_DIRECTORY", "a directory", "/tmp/nvidia-mps", Moment::init, detail::documented, "", "", "Linux",
-     "where the MPS daemon is found; a process that finds one becomes its client"});
+/// CUDA_MPS_PIPE_DIRECTORY: the folder in which the MPS daemon is found; an empty text keeps CUDA from MPS. Linux.
+inline constexpr Variable<std::string> mps_pipe_directory{
+    {"CUDA_MPS_PIPE_DIRECTORY", "a directory; empty for no MPS", "/tmp/nvidia-mps", Moment::init, detail::measured, "",
+     "", "Linux", "where the MPS daemon is found; a process that finds one becomes its client"},
+    detail::parse_mps_folder,
+    detail::format_text,
+    detail::mps_folder_effect};
 
 /// CUDA_MPS_LOG_DIRECTORY: the folder in which the MPS daemon writes. Linux.
 inline constexpr Variable<std::string> mps_log_directory =
     detail::directory_row({"CUDA_MPS_LOG_DIRECTORY", "a directory", "/var/log/nvidia-mps", Moment::not_driver,
                            detail::documented, "", "", "Linux", "where the MPS daemon writes; read when it starts"});
 
-/// CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: share of a GPU that an MPS client may use, 1 to 100 percent. Linux.
+/// CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: share of a GPU that an MPS client may use, 1 to 100 percent: the device then has
+/// so many multiprocessors (of the 132 of an H200, 50 leave 66, 10 leave 12, and 5 and less leave 8; measured). Linux.
 inline constexpr Variable<int> mps_active_thread_percentage = detail::integer_row<1, 100>(
-    {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "1 to 100", "no limit", Moment::init, detail::documented, "", "", "Linux",
-     "the share of the GPU that an MPS client may use"});
+    {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "1 to 100", "the daemon's own, or no limit", Moment::init, detail::measured,
+     "", "", "Linux",
+     "the share of each GPU's multiprocessors that an MPS client sees; the lower of its and the daemon's"},
+    detail::mps_percentage_effect);
 
 /// CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING: true reads that share for each context. Linux.
 inline constexpr Variable<bool> mps_per_context_partitioning =
     detail::switch_row({"CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING", "", "0", Moment::init,
                         detail::documented, "", "", "Linux", "read the percentage anew for each context"});
 
-/// CUDA_MPS_PINNED_DEVICE_MEM_LIMIT: memory of an MPS client on each GPU, as in 0=1G,1=512MB. Linux.
+/// CUDA_MPS_PINNED_DEVICE_MEM_LIMIT: memory of an MPS client on each GPU, as in 0=1G,1=512MB: by logical index or UUID;
+/// less than CUDA itself takes (514 MiB on an H200) makes the context fail with 2 (out of memory; measured). Linux.
 inline constexpr Variable<std::string> mps_pinned_device_mem_limit{
-    {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "device=size, as 0=1G,1=512MB", "no limit", Moment::init, detail::documented,
-     "", "", "Linux", "the memory that an MPS client may use on each GPU"},
+    {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "device=size, as 0=1G,1=512MB", "no limit", Moment::init, detail::measured, "",
+     "", "Linux", "the memory that an MPS client may use on each logical GPU, CUDA's own part included"},
     detail::parse_memory_limits,
     detail::format_text,
-    detail::as_written_effect};
+    detail::memory_limits_effect};
 
 /// CUDA_MPS_CLIENT_PRIORITY: of an MPS client: 0 is normal, 1 below normal. Linux.
 inline constexpr Variable<int> mps_client_priority =

@@ -105,9 +105,10 @@ namespace detail {
 /// The GPUs and MIG instances that an index can name, in the order of CUDA.
 [[nodiscard]] inline std::vector<VisibleDevice> enumerate(Machine const& machine, bool pci_order, Visibility& result) {
   std::vector<VisibleDevice> all;
-  bool const physical_known = pci_order || machine.gpus_are_alike() || machine.gpus.size() == 1;
+  bool const physical_known = pci_order || machine.gpus_are_alike() || machine.reachable_gpus() == 1;
   bool any_mig = false;
   for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
+    if (machine.gpus[gpu].hidden_by_mps) continue;
     std::optional<PhysicalIndex> physical_index;
     if (physical_known) physical_index = PhysicalIndex{static_cast<int>(gpu)};
     if (!machine.gpus[gpu].mig_enabled) {
@@ -181,6 +182,7 @@ inline constexpr std::size_t id_length = 36;
   std::string_view const prefix = legacy ? id.substr(0, id.find('/')) : id;
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
     Gpu const& gpu = machine.gpus[i];
+    if (gpu.hidden_by_mps) continue;
     matches.unknown_uuids = matches.unknown_uuids || !gpu.uuid;
     if (is_mig && gpu.mig_enabled) {
       std::string_view rest =
@@ -212,7 +214,8 @@ inline constexpr std::size_t id_length = 36;
 /// saturating, then cut to 32 bits and taken as signed; what follows the digits is ignored. An id is its tag and 1 to
 /// 36 characters that begin one UUID only, in any case and with dashes anywhere; what follows a complete UUID is
 /// ignored. A GPU that is kept twice makes cuInit fail with 101; when nothing is kept it is 100. A text that is too
-/// long is as if it were not set.
+/// long is as if it were not set. For the client of an MPS daemon the same holds of the daemon's GPUs alone, in the
+/// order of the bus, whatever the order of the daemon's own list (measured, driver 580, two H200).
 [[nodiscard]] inline Visibility resolve_visibility(VisibilityVariables const& variables, Machine const& machine) {
   Visibility result;
   // Exactly these two words; every other text, the empty one too, ends CUDA (measured, driver 580).
@@ -224,6 +227,11 @@ inline constexpr std::size_t id_length = 36;
   if (machine.source == MachineSource::unknown) {
     result.known = false;
     result.reason_unknown = "the GPUs of this machine are not known";
+    return result;
+  }
+  if (!machine.doubt.empty()) {
+    result.known = false;
+    result.reason_unknown = machine.doubt;
     return result;
   }
   std::vector<VisibleDevice> const all = detail::enumerate(machine, pci_order, result);

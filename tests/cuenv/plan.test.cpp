@@ -5,6 +5,7 @@
 #include "support/described_machines.hpp"
 
 #include <string>
+#include <utility>
 
 using namespace cuenv_tests;
 using cuenv::Outcome;
@@ -326,4 +327,28 @@ TEST_CASE("physical indices that refined nothing are in force the second time", 
   environment.start = DescribedEnvironment::Map{};
   CHECK(
       has_error(cuenv::make_plan(devices({cuenv::physical(0)}, Precedence::refine), environment, two_h200()).findings));
+}
+
+TEST_CASE("physical indices choose the same GPUs for the client of an MPS daemon", "[plan]") {
+  cuenv::Machine machine = alike_gpus(4);
+  machine.gpus[0].hidden_by_mps = true;
+  machine.gpus[2].hidden_by_mps = true;
+  CHECK(after(devices({cuenv::physical(3)}), {}, machine) == "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1");
+  CHECK(after(devices({cuenv::physical(3), cuenv::physical(1)}), {}, machine) ==
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0");
+  CHECK(after(devices({cuenv::physical(2)}), {}, machine) == "refused: visible_devices.hidden_by_mps");
+  CHECK(after(devices({cuenv::physical(4)}), {}, machine) == "refused: visible_devices.out_of_range");
+  CHECK(after(devices({cuenv::gpu("GPU-02")}), {}, machine) == "refused: visible_devices.no_such_uuid");
+
+  // A value of the environment that stays: the same GPU by the daemon's count, and another.
+  for (auto const& [visible, outcome] : {std::pair{"1", Outcome::already_set}, std::pair{"0", Outcome::kept}}) {
+    DescribedEnvironment const environment{{{"CUDA_VISIBLE_DEVICES", visible}}};
+    Plan const plan = cuenv::make_plan(devices({cuenv::physical(3)}), environment, machine);
+    CHECK(outcome_of(plan, "CUDA_VISIBLE_DEVICES") == outcome);
+  }
+  // One that the daemon hides is no reason to change what stays.
+  DescribedEnvironment const environment{{{"CUDA_VISIBLE_DEVICES", "0"}}};
+  Plan const plan = cuenv::make_plan(devices({cuenv::physical(0)}), environment, machine);
+  CHECK(outcome_of(plan, "CUDA_VISIBLE_DEVICES") == Outcome::kept);
+  CHECK_FALSE(has_error(plan.findings));
 }

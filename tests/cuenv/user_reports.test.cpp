@@ -304,7 +304,7 @@ TEST_CASE("a client of MPS sees no GPU or another one", "[user_reports]") {
     return explained({{"CUDA_MPS_PIPE_DIRECTORY", "/run/mps"}, {"CUDA_VISIBLE_DEVICES", visible}}, machine);
   };
   CHECK_THAT(with_mps("2"), ContainsSubstring("note: CUDA_VISIBLE_DEVICES=2: CUDA_MPS_PIPE_DIRECTORY=/run/mps") &&
-                                ContainsSubstring("an index counts the daemon's own list, from 0 (documented") &&
+                                ContainsSubstring("an index counts the daemon's GPUs, from 0") &&
                                 ContainsSubstring("use UUIDs"));
   for (char const* no_index : {"GPU-01", "-1", ""}) CHECK_THAT(with_mps(no_index), !ContainsSubstring("daemon"));
   CHECK_THAT(explained("2", machine), !ContainsSubstring("daemon"));

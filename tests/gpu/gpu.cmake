@@ -132,6 +132,8 @@ set_tests_properties(gpu.real_libraries PROPERTIES LABELS gpu SKIP_RETURN_CODE 7
 add_executable(session_start gpu/session_start.cpp)
 target_link_libraries(session_start PRIVATE cuenv::cuenv cuenv_warnings)
 if(TARGET cuenv_tool)
+  add_test(NAME gpu.mps COMMAND ${gpu_dir}/mps.sh $<TARGET_FILE:cuenv_tool>)
+  set_tests_properties(gpu.mps PROPERTIES LABELS gpu SKIP_RETURN_CODE 77)
   add_test(NAME gpu.several_gpus COMMAND ${gpu_dir}/several_gpus.sh ${PROJECT_BINARY_DIR})
   set_tests_properties(gpu.several_gpus PROPERTIES LABELS "gpu;launchers" SKIP_RETURN_CODE 77 TIMEOUT 1800
     ENVIRONMENT CUENV_TEST_GPUS=2)

@@ -107,6 +107,20 @@ struct FileOwner {
 #endif
 }
 
+/// Where a symbolic link points, as it is written; nothing where there is no link.
+[[nodiscard]] inline std::optional<std::string> read_link(std::string const& path) {
+#ifdef _WIN32
+  (void)path;
+  return std::nullopt;
+#else
+  std::string target(4096, '\0');
+  auto const length = ::readlink(path.c_str(), target.data(), target.size());
+  if (length < 0 || static_cast<std::size_t>(length) == target.size()) return std::nullopt;
+  target.resize(static_cast<std::size_t>(length));
+  return target;
+#endif
+}
+
 /// What separates the parts of a path: on Windows either slash.
 #ifdef _WIN32
 inline constexpr std::string_view path_separators = "/\\";

@@ -9,6 +9,7 @@
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/driver.hpp>
 #include <cuenv/machine.hpp>
+#include <cuenv/mps.hpp>
 #include <cuenv/nvml.hpp>
 #include <cuenv/version.hpp>
 
@@ -178,33 +179,69 @@ inline void look_at_conda(SurroundingsReporter const& reporter) {
   }
 }
 
-/// The client's side of MPS. Source: MPS documentation and nvidia-cuda-mps-control(1). Not measured.
+/// The user whose MPS server runs below a daemon; nothing where there is none, or none is seen.
+[[nodiscard]] inline std::optional<std::uint32_t> user_of_mps_server(Site const& site, std::string const& daemon) {
+  for (std::string const& process : site.list("/proc").value_or(std::vector<std::string>{})) {
+    if (!parse_decimal(process) || process == daemon) continue;
+    auto const text = site.read("/proc/" + process + "/status");
+    if (!text || !starts_with(*text, "Name:\tnvidia-cuda-mps") ||
+        text->find("\nPPid:\t" + daemon + "\n") == std::string::npos) {
+      continue;
+    }
+    Site server = site;
+    server.process = process;
+    if (auto const owner = read_process_owner(server)) return owner->user;
+  }
+  return std::nullopt;
+}
+
+/// The client's side of MPS. Measured on driver 580.159.04 with two H200, but for containers.
 inline void look_at_mps(SurroundingsReporter const& reporter) {
-  std::string const set = reporter.variable("CUDA_MPS_PIPE_DIRECTORY");
-  if (set.empty() && !reporter.site.variables_unknown.empty()) return;
-  std::string const folder = set.empty() ? "/tmp/nvidia-mps" : set;
-  if (!reporter.site.exists(folder + "/control")) {
-    if (set.empty()) return;
-    reporter.find(
-        Severity::warning, "surroundings.mps_no_daemon", "CUDA_MPS_PIPE_DIRECTORY", set,
-        "there is no MPS daemon in this folder",
-        "the program runs without MPS, or cuInit answers 805 (MPS_CONNECTION_FAILED) (documented, not measured)",
-        "start the daemon with the same variable (nvidia-cuda-mps-control -d), or unset it");
+  auto const set = reporter.site.get("CUDA_MPS_PIPE_DIRECTORY");
+  if (!set && !reporter.site.variables_unknown.empty()) return;
+  Mps const mps = find_mps(set, reporter.site.root);
+  bool const off = set && set->empty();
+  if (off) reporter.report.add_fact("MPS", "off, since CUDA_MPS_PIPE_DIRECTORY is empty");
+  bool const quit = mps.state == MpsState::ended && mps.process.empty();
+  if (mps.state == MpsState::none || quit) {
+    if (!set || off) return;
+    reporter.find(Severity::warning, "surroundings.mps_no_daemon", "CUDA_MPS_PIPE_DIRECTORY", *set,
+                  !quit ? "there is no MPS daemon in this folder, or none that this user may reach"
+                        : "the MPS daemon of this folder has quit",
+                  "the program runs without MPS, and nothing says so",
+                  "start the daemon with the same variable (nvidia-cuda-mps-control -d), or unset it");
     return;
   }
-  reporter.report.add_fact("MPS", folder);
-  auto const text = reporter.site.read(folder + "/nvidia-cuda-mps-control.pid", 32);
-  auto const id = text ? parse_decimal(trim(*text), 1U << 22) : std::nullopt;
-  if (id && reporter.container.empty() && !reporter.site.exists("/proc/" + std::to_string(*id))) {
-    reporter.find(Severity::warning, "surroundings.mps_stale", folder, std::to_string(*id),
-                  "the MPS daemon that made this folder is gone",
-                  "cuInit may answer 805 (MPS_CONNECTION_FAILED) (documented, not measured)",
+  reporter.report.add_fact("MPS", mps.folder);
+  bool const in_container = !reporter.container.empty();
+  if (mps.state == MpsState::ended || (mps.state == MpsState::unclear && !in_container && !mps.process.empty())) {
+    reporter.find(Severity::warning, "surroundings.mps_stale", mps.folder, mps.process,
+                  "the MPS daemon that made this folder is gone", "the program runs without MPS, and nothing says so",
                   "remove the folder, or start the daemon again: nvidia-cuda-mps-control -d");
     return;
   }
-  reporter.find(Severity::note, "surroundings.mps", folder, "", "an MPS daemon is here, and this program is its client",
-                "indices in CUDA_VISIBLE_DEVICES count the daemon's own list, from 0 (documented, not measured)",
-                "use UUIDs in CUDA_VISIBLE_DEVICES, which mean the same GPU to both");
+  std::string gpus;
+  for (std::size_t i = 0; i < reporter.machine.gpus.size(); ++i) {
+    if (!reporter.machine.gpus[i].hidden_by_mps) gpus += (gpus.empty() ? "" : ", ") + std::to_string(i);
+  }
+  if (!reporter.machine.doubt.empty()) gpus = "not known: " + std::string{reporter.machine.doubt};
+  reporter.report.add_fact("GPUs of the MPS daemon", gpus);
+  reporter.find(
+      Severity::note, "surroundings.mps", mps.folder, "",
+      mps.state == MpsState::running
+          ? "an MPS daemon is here, and this program is its client"
+          : "an MPS daemon may run outside this container, and then this program is its client",
+      "CUDA sees the daemon's GPUs alone, and indices in CUDA_VISIBLE_DEVICES count them from 0, in the order "
+      "of the bus",
+      "use UUIDs in CUDA_VISIBLE_DEVICES, which mean the same GPU to both");
+  auto const own = read_process_owner(reporter.site);
+  auto const server = user_of_mps_server(reporter.site, mps.process);
+  if (mps.state != MpsState::running || !own || !server || *server == own->user) return;
+  reporter.find(Severity::warning, "surroundings.mps_other_user", mps.folder, std::to_string(*server),
+                "the MPS daemon is serving user " + std::to_string(*server) + ", and serves one user at a time",
+                "cuInit waits, without a word, until the last client of that user has ended",
+                "wait for it, start a daemon of your own in another folder, or set CUDA_MPS_PIPE_DIRECTORY to an empty "
+                "text to run without MPS");
 }
 
 inline void look_at_slurm(SurroundingsReporter const& reporter) {

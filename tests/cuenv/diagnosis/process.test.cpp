@@ -203,7 +203,8 @@ TEST_CASE("defaults are not stated of an environment that is not known", "[proce
 TEST_CASE("a Slurm job or an MPS folder is not judged by variables that may be lost", "[process]") {
   DescribedTree tree;
   describe(tree, "/proc/77");
-  tree.file("/tmp/nvidia-mps/control").file("/proc/77/environ", "SLURM_JOB_ID=7\0"s);
+  tree.file("/tmp/nvidia-mps/control").file("/tmp/nvidia-mps/nvidia-cuda-mps-control.pid", "717");
+  tree.file("/proc/717/comm", "nvidia-cuda-mps\n").file("/proc/77/environ", "SLURM_JOB_ID=7\0"s);
   auto report = cuenv::diagnose_surroundings(site_of_process(tree.site(), 77), two_gpus());
   CHECK(provokes(report, "surroundings.slurm_no_gpus"));
   CHECK(provokes(report, "surroundings.mps"));

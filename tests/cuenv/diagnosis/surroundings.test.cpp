@@ -196,8 +196,20 @@ TEST_CASE("an MPS daemon, one that is gone, and none", "[diagnosis]") {
   CHECK(spares(none, "surroundings.mps"));
   CHECK(spares(none, "surroundings.mps_stale"));
 
-  tree.file("/run/mps/control").file("/run/mps/nvidia-cuda-mps-control.pid", "4711\n").directory("/proc/4711");
-  auto const running = diagnose_surroundings(tree.site(set), {});
+  tree.file("/run/mps/control");  // as a daemon leaves it that has quit
+  auto const quit = diagnose_surroundings(tree.site(set), {});
+  CHECK(provokes(quit, "surroundings.mps_no_daemon"));
+  CHECK(finding(quit, "surroundings.mps_no_daemon").driver == "the program runs without MPS, and nothing says so");
+  CHECK(spares(quit, "surroundings.mps"));
+  auto const off = diagnose_surroundings(tree.site({{"CUDA_MPS_PIPE_DIRECTORY", ""}}), {});
+  CHECK(spares(off, "surroundings.mps_no_daemon"));
+  CHECK(fact(off, "MPS") == "off, since CUDA_MPS_PIPE_DIRECTORY is empty");
+
+  tree.file("/run/mps/nvidia-cuda-mps-control.pid", "4711\n").file("/proc/4711/comm", "nvidia-cuda-mps\n");
+  cuenv::Machine machine = two_h200();
+  machine.gpus[0].hidden_by_mps = true;
+  auto const running = diagnose_surroundings(tree.site(set), machine);
+  CHECK(fact(running, "GPUs of the MPS daemon") == "1");
   CHECK(provokes(running, "surroundings.mps"));
   CHECK(finding(running, "surroundings.mps").severity == Severity::note);
   CHECK(spares(running, "surroundings.mps_stale"));
@@ -207,6 +219,27 @@ TEST_CASE("an MPS daemon, one that is gone, and none", "[diagnosis]") {
   CHECK(provokes(diagnose_surroundings(tree.site(), {}), "surroundings.mps_stale"));
   tree.file("/.dockerenv");  // the daemon's number is the host's
   CHECK(spares(diagnose_surroundings(tree.site(), {}), "surroundings.mps_stale"));
+  CHECK(provokes(diagnose_surroundings(tree.site(), {}), "surroundings.mps"));
+}
+
+TEST_CASE("an MPS daemon that serves another user", "[diagnosis]") {
+  auto const process = [](std::string const& name, int parent, int user) {
+    std::string const id = std::to_string(user);
+    return "Name:\t" + name + "\nPPid:\t" + std::to_string(parent) + "\nUid:\t" + id + "\t" + id + "\t" + id + "\t" +
+           id + "\n";
+  };
+  DescribedTree tree;
+  tree.file("/tmp/nvidia-mps/control").file("/tmp/nvidia-mps/nvidia-cuda-mps-control.pid", "717");
+  tree.file("/proc/717/comm", "nvidia-cuda-mps\n").file("/proc/717/status", process("nvidia-cuda-mps", 1, 0));
+  tree.file("/proc/self/status", process("train", 1, 1000)).file("/proc/800/status", process("bash", 717, 0));
+  CHECK(spares(diagnose_surroundings(tree.site(), {}), "surroundings.mps_other_user"));
+  tree.file("/proc/801/status", process("nvidia-cuda-mps", 717, 1000));  // the server of this user
+  CHECK(spares(diagnose_surroundings(tree.site(), {}), "surroundings.mps_other_user"));
+  tree.file("/proc/801/status", process("nvidia-cuda-mps", 717, 1001));
+  auto const report = diagnose_surroundings(tree.site(), {});
+  CHECK(provokes(report, "surroundings.mps_other_user"));
+  CHECK(finding(report, "surroundings.mps_other_user").value == "1001");
+  CHECK_THAT(finding(report, "surroundings.mps_other_user").driver, ContainsSubstring("cuInit waits"));
 }
 
 TEST_CASE("a Slurm job without GPUs", "[diagnosis]") {
