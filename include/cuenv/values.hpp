@@ -5,6 +5,7 @@
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/variable.hpp>
 #include <cuenv/version.hpp>
+#include <cuenv/visible_devices.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -251,10 +252,12 @@ template <class E>
   return index < word_count<E> ? std::string{words<E>[index]} : "(" + std::to_string(index) + ")";
 }
 
-/// Exactly the two words; anything else, lower case, a blank or the empty text too, ends CUDA.
+/// Exactly the two words; anything else, lower case, a blank or the empty text too, ends CUDA, unless it is too long.
 [[nodiscard]] inline Effect device_order_effect(std::string_view text) {
   Effect effect{std::string{text}, Evidence::measured};
   if (text == "PCI_BUS_ID" || text == "FASTEST_FIRST") return effect;
+  if (text.size() > longest_device_order)
+    return {"FASTEST_FIRST", Evidence::measured, "it is longer than the driver takes", "write PCI_BUS_ID"};
   effect.value = "cuInit fails with 101: no CUDA";
   effect.problem = "it must be exactly PCI_BUS_ID or FASTEST_FIRST";
   effect.fix = equal_ignoring_case(trim(text), "fastest_first") ? "write FASTEST_FIRST" : "write PCI_BUS_ID";
@@ -363,11 +366,10 @@ inline constexpr std::string_view coredump_flags[] = {
 /// "0=1G,GPU-<uuid>=512MB": an index or UUID, and digits with one of the letters that the documents show.
 [[nodiscard]] inline std::optional<std::string> parse_memory_limits(std::string_view name, std::string_view text,
                                                                     Diagnostics& problems) {
-  bool good = !text.empty() && text.back() != ',';
   std::size_t offset = 0;
-  for (std::string_view rest = text; good && !rest.empty();) {
-    std::string_view size = take_until(rest, ',');
-    std::size_t const length = size.size();
+  for (bool good = true; good;) {
+    std::size_t const comma = text.find(',', offset);
+    std::string_view size = text.substr(offset, comma == std::string_view::npos ? comma : comma - offset);
     std::string_view const device = take_until(size, '=');
     if (ends_with(size, "B")) size.remove_suffix(1);
     bool const has_unit = ends_with(size, "G") || ends_with(size, "M");
@@ -375,9 +377,9 @@ inline constexpr std::string_view coredump_flags[] = {
     bool const known_device =
         parse_decimal(device, 1023).has_value() || starts_with(device, "GPU-") || starts_with(device, "MIG-");
     good = known_device && has_unit && parse_decimal(size).has_value();
-    if (good) offset += length + 1;
+    if (good && comma == std::string_view::npos) return std::string{text};
+    if (good) offset = comma + 1;
   }
-  if (good) return std::string{text};
   refuse_value(problems, "value.not_a_memory_limit", name, text, offset, "it must be a list of device=size", "",
                "write it as 0=1G,1=512MB");
   return std::nullopt;
