@@ -120,9 +120,12 @@ Child plan_child(ChildOptions const& options, cuenv::Environment const& environm
     auto const visibility = cuenv::resolve_visibility(texts.views(), machine);
     bool const asked = settings.get(cuenv::visible_devices).has_value();
     for (cuenv::Diagnostic& finding : cuenv::explain(visibility, texts.views(), machine)) {
-      if (finding.code == "visible_devices.none" || finding.subject == cuenv::device_order.info.name) continue;
+      bool const note = finding.severity == cuenv::Severity::note;
+      // What is wrong with the order is among the plan's findings.
+      if (!note && finding.subject == cuenv::device_order.info.name) continue;
+      if (finding.code == "visible_devices.none") continue;
       bool const dropped = !visibility.dropped.empty() || visibility.error.has_value();
-      bool const refuse = asked && dropped && finding.severity != cuenv::Severity::note;
+      bool const refuse = asked && dropped && !note;
       finding.severity = refuse                                       ? cuenv::Severity::error
                          : finding.severity == cuenv::Severity::error ? cuenv::Severity::warning
                                                                       : finding.severity;

@@ -72,7 +72,7 @@ inline void explain_renumbering(std::vector<Assignment> const& variables, std::s
            "use UUIDs, which mean the same GPU to both");
     }
     if (out_of_range && variable.name == "NVIDIA_VISIBLE_DEVICES") {
-      note("visible_devices.container", shown + ": a container with this value has these GPUs of its host",
+      note("visible_devices.container", shown + ": a container has those GPUs of its host that it was given",
            "inside it they are counted from 0, whatever their index on the host (documented, not measured)",
            "remove CUDA_VISIBLE_DEVICES inside the container, or use UUIDs");
     }

@@ -6,7 +6,8 @@
 CUENV_NAMESPACE_BEGIN
 namespace detail {
 
-/// The words for a dropped entry. Where `fix` is empty the hint for the entry's text is used.
+/// The words for an entry that the driver drops when it reads it; what comes after the end of the list is never read.
+/// Where `fix` is empty the hint for the entry's text is used.
 struct DropText {
   std::string_view code;
   std::string_view what;
@@ -27,13 +28,18 @@ struct DropText {
        "is one too many: before driver 570 a process gets one MIG instance, and no whole GPU beside it",
        "list one MIG instance, or update the driver"},
       {"visible_devices.same_gpu_instance", "is a second compute instance of one GPU instance",
-       "list one compute instance of each GPU instance"},
-      {"visible_devices.after_the_end", "is not looked at", ""}};
+       "list one compute instance of each GPU instance"}};
   return texts[static_cast<std::size_t>(reason)];
 }
 
 [[nodiscard]] inline std::string plural(std::size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string{noun} + (count == 1 ? "" : "s");
+}
+
+/// "use 0", "use 0 to 3": the indices that there are, or what to do first where there is none.
+[[nodiscard]] inline std::string indices_to_use(std::size_t count) {
+  if (count == 0) return "make GPUs visible first";
+  return count == 1 ? "use 0" : "use 0 to " + std::to_string(count - 1);
 }
 
 }  // namespace detail
@@ -79,15 +85,17 @@ struct DropText {
   bool const unlike = !machine.gpus_are_alike() && reachable > 1 && variables.order != "PCI_BUS_ID";
   if (!variables.visible) {
     if (unlike) {
-      add(Severity::note, "device_order.unlike_gpus", Diagnostic::no_offset,
-          "the GPUs differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID, so logical 0 is the fastest GPU and not "
-          "nvidia-smi's "
-          "GPU 0",
-          "which GPU that is is known only after cuInit (documented, not measured)", "CUDA_DEVICE_ORDER=PCI_BUS_ID");
+      findings.push_back({Severity::note, "device_order.unlike_gpus", "CUDA_DEVICE_ORDER",
+                          std::string{variables.order.value_or(std::string_view{})}, Diagnostic::no_offset,
+                          "the GPUs differ and the order is not PCI_BUS_ID, so logical 0 is the fastest GPU and not "
+                          "nvidia-smi's GPU 0",
+                          "which GPU that is is known only after cuInit (documented, not measured)",
+                          "CUDA_DEVICE_ORDER=PCI_BUS_ID"});
     }
     if (machine.gpus.empty()) {
-      add(Severity::error, "machine.no_gpu", Diagnostic::no_offset, "this machine shows no GPU",
-          "cuInit gives 100 (no device)", "check nvidia-smi -L, and in a container how it was given its GPUs");
+      findings.push_back({Severity::error, "machine.no_gpu", "machine", "", Diagnostic::no_offset,
+                          "this machine shows no GPU", "cuInit gives 100 (no device)",
+                          "check nvidia-smi -L, and in a container how it was given its GPUs"});
     }
     return findings;
   }
@@ -116,7 +124,7 @@ struct DropText {
     if (dropped.reason == DropReason::out_of_range) {
       what += ": " + shown;
       if (plain_number && !machine.gpus.empty()) {
-        fix = reachable == 1 ? "use 0" : "use 0 to " + std::to_string(reachable - 1);
+        fix = detail::indices_to_use(reachable);
         fix += hidden ? ", or a UUID: the indices count the daemon's GPUs, in the order of the bus"
                       : ", or a UUID: inside a container, a job or MPS the indices count what is exposed there";
       }

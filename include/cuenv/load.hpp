@@ -242,8 +242,6 @@ inline void load_functions(DriverApi const& api, CUmodule module, LoadOptions co
   } else if (foreseen) {
     finding.what += ": " + reason_text(result.verdict, conditions);
     finding.fix = fix_line(result.verdict, conditions);
-    if (result.verdict.reason == Reason::host_file)
-      finding.fix = "name GPU code, or use require_images for programs and libraries";
   } else if (result.code == CUDA_ERROR_INVALID_PTX) {
     finding.fix = "mend the PTX, or build with " + gencode_option(device.compute_capability);
   }

@@ -66,11 +66,10 @@ namespace detail {
 /// "0=1G,GPU-<uuid>=512MB": an index or UUID, and digits with one of the letters that the documents show.
 [[nodiscard]] inline std::optional<std::string> parse_memory_limits(std::string_view name, std::string_view text,
                                                                     Diagnostics& problems) {
-  bool good = !text.empty() && text.back() != ',';
   std::size_t offset = 0;
-  for (std::string_view rest = text; good && !rest.empty();) {
-    std::string_view size = take_until(rest, ',');
-    std::size_t const length = size.size();
+  for (bool good = true; good;) {
+    std::size_t const comma = text.find(',', offset);
+    std::string_view size = text.substr(offset, comma == std::string_view::npos ? comma : comma - offset);
     std::string_view const device = take_until(size, '=');
     if (ends_with(size, "B")) size.remove_suffix(1);
     bool const has_unit = ends_with(size, "G") || ends_with(size, "M");
@@ -78,9 +77,9 @@ namespace detail {
     bool const known_device =
         parse_decimal(device, 1023).has_value() || starts_with(device, "GPU-") || starts_with(device, "MIG-");
     good = known_device && has_unit && parse_decimal(size).has_value();
-    if (good) offset += length + 1;
+    if (good && comma == std::string_view::npos) return std::string{text};
+    if (good) offset = comma + 1;
   }
-  if (good) return std::string{text};
   refuse_value(problems, "value.not_a_memory_limit", name, text, offset, "it must be a list of device=size", "",
                "write it as 0=1G,1=512MB");
   return std::nullopt;

@@ -149,9 +149,7 @@ struct DeviceTexts {
       refuse("visible_devices.no_such_logical",
              "there is no logical device " + std::to_string(index) + ": " + std::to_string(count) +
                  (count == 1 ? " is" : " are") + " visible",
-             count == 0   ? "make GPUs visible first"
-             : count == 1 ? "use 0"
-                          : "use 0 to " + std::to_string(count - 1));
+             indices_to_use(count));
       continue;
     }
     add(now.visible ? entries[position] : std::to_string(index));

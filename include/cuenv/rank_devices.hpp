@@ -171,7 +171,7 @@ inline void deal_devices(Settings& settings, LocalRank const& local, RankPolicy 
   } else {
     add(Severity::warning, "rank_devices.unchecked",
         to_string(local) + " takes " + chosen + ", and how many GPUs are visible is not known",
-        "where there are fewer, CUDA finds no device: start as many ranks as the node has GPUs");
+        "start no more ranks than the node has GPUs for: one too many finds no device, or too few");
   }
 }
 

@@ -351,7 +351,7 @@ class Session {
     if (device == nullptr) {
       throw ImageError{{{Severity::error, "devices.no_such_logical", "logical GPU " + std::to_string(index.value), "",
                          Diagnostic::no_offset, "this many devices are visible: " + std::to_string(devices().size()),
-                         "", "use a logical index below that"}}};
+                         "", detail::indices_to_use(devices().size())}}};
     }
     LoadResult result = load_on(driver_.api, index, image, conditions_of(*device), options);
     if (options.progress != nullptr) options.progress(result, options.data);

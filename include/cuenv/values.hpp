@@ -5,6 +5,7 @@
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/variable.hpp>
 #include <cuenv/version.hpp>
+#include <cuenv/visible_devices.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -251,10 +252,12 @@ template <class E>
   return index < word_count<E> ? std::string{words<E>[index]} : "(" + std::to_string(index) + ")";
 }
 
-/// Exactly the two words; anything else, lower case, a blank or the empty text too, ends CUDA.
+/// Exactly the two words; anything else, lower case, a blank or the empty text too, ends CUDA, unless it is too long.
 [[nodiscard]] inline Effect device_order_effect(std::string_view text) {
   Effect effect{std::string{text}, Evidence::measured};
   if (text == "PCI_BUS_ID" || text == "FASTEST_FIRST") return effect;
+  if (text.size() > longest_device_order)
+    return {"FASTEST_FIRST", Evidence::measured, "it is longer than the driver takes", "write PCI_BUS_ID"};
   effect.value = "cuInit fails with 101: no CUDA";
   effect.problem = "it must be exactly PCI_BUS_ID or FASTEST_FIRST";
   effect.fix = equal_ignoring_case(trim(text), "fastest_first") ? "write FASTEST_FIRST" : "write PCI_BUS_ID";

@@ -95,8 +95,8 @@ CUENV_NAMESPACE_BEGIN
 [[nodiscard]] inline std::string fix_line(Verdict const& verdict, LoadConditions const& conditions) {
   std::string add = "build with " + gencode_option(conditions.gpu);
   switch (verdict.reason) {
-    case Reason::matches:
-    case Reason::host_file: return {};
+    case Reason::matches: return {};
+    case Reason::host_file: return "name GPU code, or use require_images for programs and libraries";
     case Reason::empty_file:
     case Reason::no_gpu_code:
     case Reason::damage: return "build or copy the file again";

@@ -74,6 +74,53 @@ TEST_CASE("an invalid order is explained with the order, once, and the list says
   CHECK(explanations[1].findings.empty());
 }
 
+TEST_CASE("an index that an MPS daemon would count anew is pointed out", "[explain]") {
+  auto const findings_of = [](std::string const& list, std::string const& pipe) {
+    return explain_variables({{"CUDA_VISIBLE_DEVICES", list}, {"CUDA_MPS_PIPE_DIRECTORY", pipe}},
+                             cuenv_tests::two_h200())
+        .at(0)
+        .findings;
+  };
+  auto const findings = findings_of("1", "/tmp/mps");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].code == "visible_devices.mps");
+  CHECK(to_string(findings[0]) ==
+        "note: CUDA_VISIBLE_DEVICES=1: CUDA_MPS_PIPE_DIRECTORY=/tmp/mps: where an MPS daemon is found there, this "
+        "program is its client\n"
+        "  driver: then an index counts the daemon's GPUs, from 0 and in the order of the bus\n"
+        "  fix: use UUIDs, which mean the same GPU to both");
+  CHECK(findings_of("GPU-c07e", "/tmp/mps").empty());  // the same GPU to both
+  CHECK(findings_of("1", "").empty());
+  for (char const* hidden : {"-1", ""}) {
+    CHECK(findings_of(hidden, "/tmp/mps").size() == 1);
+    CHECK(findings_of(hidden, "/tmp/mps").at(0).code == "visible_devices.none");
+  }
+}
+
+TEST_CASE("an index out of range inside a container may be one of the host", "[explain]") {
+  auto const findings_of = [](std::string const& list, std::string const& given) {
+    return explain_variables({{"CUDA_VISIBLE_DEVICES", list}, {"NVIDIA_VISIBLE_DEVICES", given}},
+                             cuenv_tests::two_h200())
+        .at(0)
+        .findings;
+  };
+  for (std::string const given : {"5,3", "void"}) {  // CDI gives GPUs and writes void
+    auto const findings = findings_of("0,3", given);
+    REQUIRE(findings.size() == 2);
+    CHECK(findings[0].code == "visible_devices.out_of_range");
+    CHECK(findings[1].code == "visible_devices.container");
+    CHECK(to_string(findings[1]) ==
+          "note: CUDA_VISIBLE_DEVICES=0,3: NVIDIA_VISIBLE_DEVICES=" + given +
+              ": a container has those GPUs of its host that it was given\n"
+              "  driver: inside it they are counted from 0, whatever their index on the host (documented, not "
+              "measured)\n"
+              "  fix: remove CUDA_VISIBLE_DEVICES inside the container, or use UUIDs");
+  }
+  CHECK(findings_of("1", "5,3").empty());
+  CHECK(findings_of("3", "").size() == 1);
+  CHECK(findings_of("GPU-dead", "5,3").size() == 1);
+}
+
 TEST_CASE("unknown names are left out, slips are kept", "[explain]") {
   auto const explanations =
       explain_variables({{"HOME", "/"}, {"CUDA_VISABLE_DEVICES", "0"}, {"CUDA_WHATEVER", "1"}}, {});

@@ -94,6 +94,23 @@ TEST_CASE("the entry that ends a list says how many it takes with it", "[explain
   CHECK(repeat[0].driver == "cuInit fails with 101 (invalid device): no GPU is usable");
 }
 
+TEST_CASE("the beginning of several UUIDs selects none of them", "[explain_visibility]") {
+  auto const alone = explained({"GPU-0", std::nullopt}, alike_gpus(4));
+  REQUIRE(alone.size() == 1);
+  CHECK(to_string(alone[0]) ==
+        "error: CUDA_VISIBLE_DEVICES=GPU-0 at byte 0: 'GPU-0' begins the UUID of more than one GPU\n"
+        "  driver: the list ends here; nothing is visible, and cuInit gives 100 (no device)\n"
+        "  fix: write more digits of the UUID");
+  CHECK(alone[0].code == "visible_devices.ambiguous_uuid");
+  auto const second = explained({"GPU-01,GPU-0,GPU-02", std::nullopt}, alike_gpus(4));
+  REQUIRE(second.size() == 1);
+  CHECK(second[0].code == "visible_devices.ambiguous_uuid");
+  CHECK(second[0].severity == Severity::warning);
+  CHECK(second[0].offset == 7);
+  CHECK(second[0].driver == "the list ends here; 1 later entry is not looked at");
+  CHECK(explained({"GPU-0", std::nullopt}, alike_gpus(1)).empty());
+}
+
 TEST_CASE("an index of the host inside a container of one GPU is explained", "[explain_visibility]") {
   auto const findings = explained({"1", std::nullopt}, described_machine({described_gpu(uuid_1, 7)}));
   REQUIRE(findings.size() == 1);
@@ -105,6 +122,7 @@ TEST_CASE("a machine without GPUs is said to have none", "[explain_visibility]")
   auto const unset = explained({}, described_machine({}));
   REQUIRE(unset.size() == 1);
   CHECK(unset[0].code == "machine.no_gpu");
+  CHECK(unset[0].subject == "machine");  // no variable is at fault
   auto const set = explained({"0", std::nullopt}, described_machine({}));
   REQUIRE(set.size() == 1);
   CHECK(set[0].what == "'0' is out of range: this machine shows 0 GPUs");
@@ -126,6 +144,8 @@ TEST_CASE("indices of unlike GPUs in the order by speed are warned of", "[explai
     auto const findings = explained({"0", order}, unlike_gpus());
     REQUIRE(findings.size() == 1);
     CHECK(findings[0].code == "device_order.unlike_gpus");
+    CHECK(findings[0].subject == "CUDA_VISIBLE_DEVICES");
+    CHECK(findings[0].value == "0");
     CHECK(findings[0].fix == "CUDA_DEVICE_ORDER=PCI_BUS_ID, or use UUIDs");
   }
 }
@@ -194,6 +214,10 @@ TEST_CASE("unlike GPUs in no order that is set are told, with or without a list"
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].code == "device_order.unlike_gpus");
   CHECK(findings[0].severity == cuenv::Severity::note);
+  CHECK(findings[0].subject == "CUDA_DEVICE_ORDER");  // there is no list to be about
+  CHECK(findings[0].value.empty());
+  CHECK(findings[0].fix == "CUDA_DEVICE_ORDER=PCI_BUS_ID");
+  CHECK(explained({std::nullopt, "FASTEST_FIRST"}, unlike_gpus()).at(0).value == "FASTEST_FIRST");
   CHECK(explained({std::nullopt, "PCI_BUS_ID"}, unlike_gpus()).empty());
   CHECK(explained({}, two_h200()).empty());
 }

@@ -3,7 +3,11 @@
 
 #include "support/catch.hpp"
 #include "support/described_system.hpp"
+#include "support/image_builder.hpp"
+#include "support/temporary_folder.hpp"
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -65,6 +69,18 @@ std::string file_refusal(Session const& session, std::string const& path) {
   return "no error";
 }
 
+/// The findings of what must throw an `E`.
+template <class E, class Function>
+cuenv::Diagnostics findings_of(Function const& function) {
+  try {
+    function();
+  } catch (E const& error) {
+    return error.diagnostics();
+  }
+  FAIL("no error");
+  return {};
+}
+
 std::vector<int> codes(std::vector<cuenv::LoadResult> const& results) {
   std::vector<int> list;
   for (auto const& result : results) list.push_back(result.code);
@@ -92,7 +108,10 @@ TEST_CASE("what is no readable file is refused before the driver sees it", "[loa
   CHECK_THAT(file_refusal(on.session, folder + "/missing"),
              ContainsSubstring("/missing: cannot be opened: ") && ContainsSubstring(cuenv_tests::no_such_file));
   CHECK_THAT(file_refusal(on.session, folder), ContainsSubstring("is a directory"));
-  CHECK_THAT(file_refusal(on.session, folder + "/empty"), ContainsSubstring("/empty: the file is empty"));
+  auto const empty = findings_of<cuenv::FileError>([&] { on.session.require_image(folder + "/empty"); });
+  REQUIRE(empty.size() == 1);
+  CHECK(empty[0].code == "file.empty");
+  CHECK(to_string(empty[0]) == "error: " + folder + "/empty: the file is empty\n  fix: build the image again");
 #ifdef _WIN32
   CHECK_THAT(file_refusal(on.session, "NUL"), ContainsSubstring("is no regular file"));
 #else
@@ -105,6 +124,31 @@ TEST_CASE("what is no readable file is refused before the driver sees it", "[loa
   CHECK(simulated::state().contexts_made == 0);
 }
 
+TEST_CASE("a file that is too large to be an image is refused, and one that shrinks while it is read", "[load]") {
+  cuenv_tests::TemporaryFolder const folder;
+  folder.write("image", std::string(9000, 'x'));
+  std::string const path = (folder.path / "image").string();
+  cuenv::detail::File const file{path};
+  auto const refused = [&](std::uint64_t offset, std::uint64_t size) {
+    auto const findings =
+        findings_of<cuenv::FileError>([&] { (void)cuenv::detail::PaddedImage::from_part(file, path, offset, size); });
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].subject == path);
+    return findings[0];
+  };
+  constexpr std::uint64_t two_gibibytes = std::uint64_t{1} << 31;
+  CHECK(refused(0, two_gibibytes + 1).code == "file.too_large");
+  CHECK(to_string(refused(0, UINT64_MAX)) ==
+        "error: " + path + ": the file is larger than 2 GiB\n  fix: check the path");
+
+  CHECK(cuenv::detail::PaddedImage::from_part(file, path, 0, file.size()).bytes() == std::string(9000, 'x'));
+  std::filesystem::resize_file(folder.path / "image", 8999);
+  CHECK(refused(0, file.size()).code == "file.changed");
+  CHECK(to_string(refused(8000, 1000)) ==
+        "error: " + path + ": the file became shorter while it was read\n  fix: try again");
+  CHECK(cuenv::detail::PaddedImage::from_part(file, path, 8000, 999).bytes().size() == 999);
+}
+
 TEST_CASE("what is no image is told apart from code for other GPUs", "[load]") {
   OnMachine const on;
   CHECK(codes(on.session.load_check_bytes("this is no GPU code")) == std::vector<int>{200, 200});
@@ -113,6 +157,41 @@ TEST_CASE("what is no image is told apart from code for other GPUs", "[load]") {
   std::ofstream{on.here.root() + "/garbage"} << std::string(5000, '\xee');
   CHECK_THAT(refusal(on.session, on.here.root() + "/garbage"),
              ContainsSubstring("200 (INVALID_IMAGE)") && ContainsSubstring("build or copy the file again"));
+}
+
+TEST_CASE("a refusal tells damage, what is no GPU code, and code for other GPUs apart", "[load]") {
+  OnMachine const on;
+  struct Row {
+    std::string bytes;
+    char const* code;
+    char const* driver;
+    char const* fix;
+  };
+  std::string const damaged = content(image("sm_90.fatbin")).substr(0, 90);
+  std::string const library = image_builder::elf({{".nv_fatbin", content(image("sm_90.fatbin"))}});
+  for (Row const& row : {
+           Row{damaged, "image.damaged",
+               "it was not asked: damaged code makes some drivers hang or crash (measured, driver 580)",
+               "build or copy the file again"},
+           Row{"hello", "image.not_loadable", "it was not asked; it would answer 200 (INVALID_IMAGE)",
+               "build or copy the file again"},
+           Row{library, "image.not_loadable", "it was not asked; it would answer 200 (INVALID_IMAGE)",
+               "name GPU code, or use require_images for programs and libraries"},
+           Row{content(image("sm_75.cubin")), "image.not_loadable",
+               "209 (NO_BINARY_FOR_GPU): nothing in the image runs on this GPU",
+               "build with -gencode arch=compute_90,code=sm_90"},
+       }) {
+    INFO(row.fix);
+    auto const findings = findings_of<cuenv::ImageError>([&] { on.session.require_image_bytes(row.bytes, "kernels"); });
+    REQUIRE(findings.size() == 2);  // one for each GPU
+    CHECK(findings[1].severity == cuenv::Severity::error);
+    CHECK(findings[1].code == row.code);
+    CHECK(findings[1].subject == "kernels");
+    CHECK_THAT(findings[1].what,
+               Catch::Matchers::StartsWith("it does not load on logical GPU 1 (Simulated NVIDIA H200, 9.0): "));
+    CHECK(findings[1].driver == row.driver);
+    CHECK(findings[1].fix == row.fix);
+  }
 }
 
 // Which GPUs ----------------------------------------------------------------------------------------------------------
@@ -169,9 +248,16 @@ TEST_CASE("of unlike GPUs only those are named on which the image does not load"
 }
 
 TEST_CASE("a device that is not visible is refused", "[load]") {
+  {
+    OnMachine const both;
+    auto const two = findings_of<cuenv::ImageError>([&] { (void)both.session.load_check_bytes(good_ptx, logical(2)); });
+    CHECK(two.at(0).fix == "use 0 to 1");
+  }
   OnMachine const on{two_h200(), {{"CUDA_VISIBLE_DEVICES", "1"}}};
-  CHECK_THROWS_WITH(on.session.load_check_bytes(good_ptx, logical(1)),
-                    ContainsSubstring("logical GPU 1") && ContainsSubstring("devices are visible: 1"));
+  auto const one = findings_of<cuenv::ImageError>([&] { (void)on.session.load_check_bytes(good_ptx, logical(1)); });
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].code == "devices.no_such_logical");
+  CHECK(to_string(one[0]) == "error: logical GPU 1: this many devices are visible: 1\n  fix: use 0");
   CHECK_THROWS_AS(on.session.load_check(image("sm_90.fatbin"), logical(-1)), cuenv::ImageError);
 }
 
@@ -297,9 +383,13 @@ TEST_CASE("where no context can be made the error says so and not that the image
     auto const result = on.session.load_check(image("sm_90.fatbin"), logical(0));
     CHECK(result.code == one.code);
     CHECK(result.no_context);
-    std::string const text = refusal(on.session, image("sm_90.fatbin"));
-    CHECK_THAT(text, ContainsSubstring("no context could be made on logical GPU 1") && ContainsSubstring(one.words));
-    CHECK_THAT(text, !ContainsSubstring("-gencode"));
+    auto const findings = findings_of<cuenv::ImageError>([&] { on.session.require_image(image("sm_90.fatbin")); });
+    REQUIRE(findings.size() == 2);
+    CHECK(findings[1].code == "image.no_context");
+    CHECK(findings[1].subject == image("sm_90.fatbin"));
+    CHECK(findings[1].what == "no context could be made on logical GPU 1 (Simulated NVIDIA H200, 9.0)");
+    CHECK_THAT(to_string(findings[1]), ContainsSubstring(one.words) && !ContainsSubstring("-gencode"));
+    CHECK_FALSE(findings[1].fix.empty());
     CHECK(simulated::state().active_primary_contexts == 0);
     CHECK(current(on.session) == nullptr);
   }
@@ -331,12 +421,15 @@ TEST_CASE("named kernels are resolved, and one that is missing is named", "[load
   auto const result = on.session.load_check(image("sm_90.cubin"), logical(0), options);
   CHECK(result.code == 500);
   CHECK(result.function == "no_such_kernel");
-  try {
-    on.session.require_image(image("sm_90.cubin"), options);
-    FAIL("no error");
-  } catch (cuenv::ImageError const& error) {
-    CHECK_THAT(error.what(), ContainsSubstring("its function 'no_such_kernel' does not load on logical GPU 0"));
-  }
+  auto const findings =
+      findings_of<cuenv::ImageError>([&] { on.session.require_image(image("sm_90.cubin"), options); });
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].code == "image.function_not_loadable");
+  CHECK(findings[0].subject == image("sm_90.cubin"));
+  CHECK(findings[0].what ==
+        "its function 'no_such_kernel' does not load on logical GPU 0 (Simulated NVIDIA H200, 9.0)");
+  CHECK(findings[0].driver == "500 (NOT_FOUND): there is no function of that name in the image");
+  CHECK(findings[0].fix == "check the name, and whether it is extern \"C\"");
 }
 
 TEST_CASE("progress is told after each device", "[load]") {

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/described_environment.hpp"
 #include "support/described_system.hpp"
+#include "support/image_builder.hpp"
 #include "support/temporary_folder.hpp"
 
 #ifdef _WIN32
@@ -188,6 +189,27 @@ TEST_CASE("a file that cannot be read is an error, and an odd one a warning", "[
   REQUIRE(report.findings.size() == 1);
   CHECK(report.findings[0].code == "program.file_damaged");
   CHECK(report.findings[0].severity == cuenv::Severity::warning);
+}
+
+TEST_CASE("a named library without GPU code is worth a warning: it may be the wrong one", "[program]") {
+  cuenv_tests::TemporaryFolder const folder;
+  folder.write("libnone.so", image_builder::elf({{".text", "code of the host"}}));
+  std::string const library = (folder.path / "libnone.so").string();
+  ProgramReport const report = Program{}.session.require_images({library});
+  auto const* const file = find(report, library);
+  REQUIRE(file != nullptr);
+  REQUIRE(file->findings.size() == 1);
+  CHECK(file->findings[0].code == "program.no_gpu_code");
+  CHECK(file->findings[0].severity == cuenv::Severity::warning);
+  CHECK(file->findings[0].subject == library);
+  CHECK(file->findings[0].fix == "check the path");
+
+  for (cuenv::FileReport const& other : report.files) {  // the executable has none either, and nobody expects any
+    if (&other != file) CHECK(find(other.findings, "program.no_gpu_code") == nullptr);
+  }
+  ProgramReport const nowhere = cuenv::judge_program({}, {library}, true);  // no GPU that it would have to serve
+  REQUIRE(find(nowhere, library) != nullptr);
+  CHECK(find(nowhere, library)->findings.empty());
 }
 
 // The program ---------------------------------------------------------------------------------------------------------

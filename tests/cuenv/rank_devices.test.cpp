@@ -162,7 +162,11 @@ TEST_CASE("on an unknown machine nothing is claimed", "[rank_devices]") {
   CHECK(visible_for({1, 2}, {2}, {}, unknown) == "2,3");
   auto const warning = finding_of({2, 3}, {1, TooManyRanks::refuse}, {}, unknown);
   CHECK(warning.severity == Severity::warning);
+  CHECK(warning.code == "rank_devices.unchecked");
+  CHECK(warning.subject == "CUDA_VISIBLE_DEVICES");
+  CHECK(warning.value.empty());
   CHECK(warning.what == "local rank 2 of 3 takes logical GPU 2, and how many GPUs are visible is not known");
+  CHECK(warning.fix == "start no more ranks than the node has GPUs for: one too many finds no device, or too few");
   CHECK(visible_for({1, 2}, {}, {{"CUDA_VISIBLE_DEVICES", "1"}}, unknown) == "unchanged");
   CHECK_THAT(finding_of({1, 2}, {}, {{"CUDA_VISIBLE_DEVICES", "1"}}, unknown).what,
              ContainsSubstring("leaves visible, 1 GPU at most"));

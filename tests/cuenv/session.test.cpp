@@ -342,9 +342,13 @@ TEST_CASE("after CUDA has started every setting that would be ignored is named",
     INFO(name);
     CHECK(names(error, name));
   }
-  CHECK(error.diagnostics().size() == 5);
-  CHECK_THAT(error.what(), ContainsSubstring("CUDA is already initialised in this process") &&
-                               ContainsSubstring("start the program with CUDA_CACHE_MAXSIZE=2147483648"));
+  CHECK(codes(error.diagnostics()) ==
+        "settings.too_late settings.too_late settings.too_late settings.too_late settings.too_late ");
+  cuenv::Diagnostic const& size = error.diagnostics()[2];
+  CHECK(to_string(size) ==
+        "error: CUDA_CACHE_MAXSIZE=2147483648: CUDA is already initialised in this process, without this variable\n"
+        "  driver: it is read at cuInit, and a change now is ignored\n"
+        "  fix: make the session before anything uses CUDA, or start the program with CUDA_CACHE_MAXSIZE=2147483648");
   refused<cuenv::TooLateError>(here, settings, cuenv::absent_ok);
 }
 
@@ -355,7 +359,10 @@ TEST_CASE("removing a variable too late is refused without advice to empty it", 
   Settings settings;
   settings.set(cuenv::visible_devices, cuenv::VisibleDevices::all(), Precedence::override);
   auto const error = refused<cuenv::TooLateError>(here, settings);
-  CHECK_THAT(error.what(), ContainsSubstring("start the program without CUDA_VISIBLE_DEVICES"));
+  CHECK(codes(error.diagnostics()) == "settings.too_late ");
+  CHECK(error.diagnostics()[0].value == "(not set)");
+  CHECK_THAT(error.what(), ContainsSubstring("with the value '0'") &&
+                               ContainsSubstring("start the program without CUDA_VISIBLE_DEVICES"));
 }
 
 TEST_CASE("launch blocking can be set until there is a context", "[session]") {
@@ -373,7 +380,10 @@ TEST_CASE("launch blocking can be set until there is a context", "[session]") {
   REQUIRE(session.driver().api.primary_ctx_retain(&context, 0) == CUDA_SUCCESS);
   CHECK(simulated::state().launch_blocking == 1);
   auto const error = refused<cuenv::TooLateError>(here, off);
+  CHECK(codes(error.diagnostics()) == "settings.too_late ");
   CHECK(names(error, "CUDA_LAUNCH_BLOCKING"));
+  CHECK_THAT(error.what(), ContainsSubstring("CUDA is already initialised and has a context in this process") &&
+                               ContainsSubstring("it is read at context creation, and a change now is ignored"));
   Session const again{on, cuenv::SessionOptions::none, here.system};
   CHECK(again.report().attached);
 
@@ -460,8 +470,12 @@ TEST_CASE("without a driver the error has the loader's words", "[session]") {
   DescribedSystem here{two_h200(), simulated::Library::absent};
   auto const error = refused<cuenv::DriverError>(here, swapped_and_more());
   CHECK(error.code() == cuenv::DriverError::no_driver);
-  CHECK_THAT(error.what(), ContainsSubstring("libcuda.so.1: cannot open shared object file") &&
-                               ContainsSubstring("NVIDIA_DRIVER_CAPABILITIES"));
+  CHECK(codes(error.diagnostics()) == "driver.not_found ");
+  CHECK(names(error, cuenv::driver_library_name));
+  CHECK(error.diagnostics()[0].severity == cuenv::Severity::error);
+  CHECK_THAT(error.diagnostics()[0].driver, ContainsSubstring("libcuda.so.1: cannot open shared object file"));
+  CHECK_THAT(error.diagnostics()[0].fix, ContainsSubstring("the kernel driver is here") &&
+                                             ContainsSubstring("NVIDIA_DRIVER_CAPABILITIES must have compute"));
 }
 
 TEST_CASE("without a driver and without a kernel driver the advice is to install one", "[session]") {
@@ -469,7 +483,8 @@ TEST_CASE("without a driver and without a kernel driver the advice is to install
   std::filesystem::remove_all(here.root() + "/dev");
   auto const error = refused<cuenv::DriverError>(here, swapped_and_more());
   CHECK(error.code() == cuenv::DriverError::no_driver);
-  CHECK_THAT(error.what(), ContainsSubstring("install the NVIDIA driver"));
+  CHECK(codes(error.diagnostics()) == "driver.not_found ");
+  CHECK_THAT(error.diagnostics()[0].fix, ContainsSubstring("install the NVIDIA driver"));
 }
 
 TEST_CASE("a driver that does not start keeps its code and explains it", "[session]") {
@@ -487,8 +502,11 @@ TEST_CASE("a driver that does not start keeps its code and explains it", "[sessi
     here.environment.variables["CUDA_DEVICE_ORDER"] = "foo";
     auto const error = refused<cuenv::DriverError>(here);
     CHECK(error.code() == one.code);
+    CHECK(codes(error.diagnostics()) == "driver.init_failed ");  // the order explains nothing
+    CHECK(names(error, "cuInit"));
     CHECK_THAT(error.what(), ContainsSubstring(one.words));
-    CHECK_FALSE(names(error, "CUDA_DEVICE_ORDER"));
+    CHECK(error.diagnostics()[0].driver == "library " + here.root() + "/usr/lib/libcuda.so.1");
+    CHECK(error.diagnostics()[0].fix.empty() == (one.code == 777));
 
     Session const session{{}, cuenv::absent_ok, here.system};
     CHECK(session.devices().empty());
@@ -533,7 +551,9 @@ TEST_CASE("no device and a void setting are different stories", "[session]") {
     here.environment.variables["CUDA_VISIBLE_DEVICES"] = "1,0,1";
     auto const error = refused<cuenv::DriverError>(here);
     CHECK(error.code() == 101);
-    REQUIRE(names(error, "CUDA_VISIBLE_DEVICES"));
+    REQUIRE(codes(error.diagnostics()) == "driver.init_failed visible_devices.duplicate ");
+    CHECK(error.diagnostics().front().fix.empty());  // the other finding knows better
+    CHECK(error.diagnostics().back().subject == "CUDA_VISIBLE_DEVICES");
     CHECK(error.diagnostics().back().offset == 4);
   }
   SECTION("an unknown order") {
@@ -588,7 +608,9 @@ TEST_CASE("a driver that lacks an entry point is refused before it is used", "[s
     here.system.open_driver = open;
     auto const error = refused<cuenv::DriverError>(here, swapped_and_more());
     CHECK(error.code() == cuenv::DriverError::no_driver);
-    CHECK_THAT(error.what(), ContainsSubstring("update the driver"));
+    CHECK(codes(error.diagnostics()) == "driver.incomplete ");
+    CHECK(names(error, here.root() + "/usr/lib/libcuda.so.1"));
+    CHECK(error.diagnostics()[0].fix == "update the driver: CUDA 11.4 or newer");
     CHECK(simulated::state().init_calls == 0);
     Session const session{{}, cuenv::absent_ok, here.system};
     CHECK(session.devices().empty());
@@ -637,7 +659,21 @@ TEST_CASE("where CUDA may be absent a session has no devices and keeps the reaso
     Variables expected = one.variables;
     expected["CUDA_CACHE_DISABLE"] = "1";
     CHECK(here.environment.variables == expected);
-    CHECK_THROWS_AS(session.require_image_bytes("x", "x"), cuenv::ImageError);
+    try {
+      session.require_image_bytes("x", "kernels in memory");
+      FAIL("there is no GPU to load it on");
+    } catch (cuenv::ImageError const& error) {
+      REQUIRE(codes(error.diagnostics()) == "image.no_device ");
+      CHECK(error.diagnostics()[0].subject == "kernels in memory");
+      CHECK(error.diagnostics()[0].driver == session.absence()->what());
+    }
+    try {
+      (void)session.load_check_bytes("x", logical(0));
+      FAIL("there is no logical GPU 0");
+    } catch (cuenv::ImageError const& error) {
+      REQUIRE(codes(error.diagnostics()) == "devices.no_such_logical ");
+      CHECK(error.diagnostics()[0].fix == "make GPUs visible first");
+    }
   }
 }
 
@@ -732,7 +768,11 @@ TEST_CASE("with other threads the environment is changed only where that is safe
   here.environment.threads = {"worker (17)", "pool (18)"};
   Settings settings;
   settings.set(cuenv::cache_disable, true);
-  CHECK_THAT(refused<cuenv::EnvironmentError>(here, settings).what(), ContainsSubstring("worker (17), pool (18)"));
+  auto const error = refused<cuenv::EnvironmentError>(here, settings);
+  CHECK(codes(error.diagnostics()) == "environment.threads ");
+  CHECK(names(error, "environment"));
+  CHECK_THAT(error.diagnostics()[0].what, ContainsSubstring("worker (17), pool (18)"));
+  CHECK_THAT(error.diagnostics()[0].fix, ContainsSubstring("cuenv::restart_with(settings)"));
   CHECK(here.environment.variables.empty());
   {
     Session const nothing_to_change{{}, cuenv::SessionOptions::none, here.system};
@@ -751,7 +791,11 @@ TEST_CASE("a share of the L2 cache that no context could get is an error of the 
     settings.set(cuenv::persisting_l2_percentage, 63);
     auto const error = refused<cuenv::DriverError>(here, settings);
     CHECK(error.code() == 1);
+    REQUIRE(codes(error.diagnostics()) == "persisting_l2.too_much ");
     CHECK(error.diagnostics().at(0).subject == name);
+    CHECK(error.diagnostics().at(0).value == "63");
+    CHECK(error.diagnostics().at(0).what == "logical GPU 0 can set aside 62 percent of its L2 cache at most");
+    CHECK(error.diagnostics().at(0).driver == "every context on it fails with 1 (invalid value)");
     CHECK(error.diagnostics().at(0).fix == "write 62 or less");
   }
   DescribedSystem here;

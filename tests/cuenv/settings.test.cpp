@@ -49,25 +49,39 @@ TEST_CASE("all problems are reported together", "[settings]") {
 }
 
 TEST_CASE("values whose text would mean something else are refused", "[settings]") {
-  cuenv::VisibleDevices const lists[] = {
-      {cuenv::physical(-1)},  // -1 hides every GPU
-      {cuenv::physical(-2)},
-      {cuenv::logical(-1)},
-      {cuenv::gpu("all")},
-      {cuenv::gpu("none")},
-      {cuenv::gpu("1")},              // an index
-      {cuenv::gpu("GPU-5a,GPU-c0")},  // two
-      {cuenv::gpu("")},
-      {cuenv::gpu(" GPU-5a")},
-      {},
+  struct Row {
+    cuenv::VisibleDevices list;
+    char const* text;
+    char const* code;
   };
-  for (cuenv::VisibleDevices const& list : lists) {
+  Row const rows[] = {
+      {{cuenv::physical(-1)}, "-1", "value.not_as_written"},  // it would hide every GPU
+      {{cuenv::physical(-2)}, "-2", "visible_devices.malformed"},
+      {{cuenv::logical(-1)}, "logical:-1", "visible_devices.malformed"},
+      {{cuenv::gpu("all")}, "all", "value.not_as_written"},
+      {{cuenv::gpu("none")}, "none", "value.not_as_written"},
+      {{cuenv::gpu("1")}, "1", "value.not_as_written"},                          // an index
+      {{cuenv::gpu("GPU-5a,GPU-c0")}, "GPU-5a,GPU-c0", "value.not_as_written"},  // two
+      {{cuenv::gpu("")}, "", "visible_devices.empty"},
+      {{cuenv::gpu(" GPU-5a")}, " GPU-5a", "visible_devices.malformed"},
+      {{}, "", "visible_devices.empty"},
+  };
+  for (Row const& row : rows) {
     Settings settings;
-    settings.set(cuenv::visible_devices, {cuenv::physical(0)}).set(cuenv::visible_devices, list);
-    INFO(cuenv::format_visible_devices(list));
-    CHECK(settings.problems().size() == 1);
+    settings.set(cuenv::visible_devices, {cuenv::physical(0)}).set(cuenv::visible_devices, row.list);
+    INFO(row.text);
+    REQUIRE(settings.problems().size() == 1);
+    CHECK(settings.problems()[0].subject == "CUDA_VISIBLE_DEVICES");
+    CHECK(settings.problems()[0].value == row.text);
+    CHECK(settings.problems()[0].code == row.code);
     CHECK(settings.entries().empty());
   }
+  Settings settings;
+  settings.set(cuenv::visible_devices, {cuenv::physical(-1)});
+  CHECK(settings.problems()[0].offset == cuenv::Diagnostic::no_offset);
+  CHECK(settings.problems()[0].fix == "give an index from 0 on, a UUID, all() or none()");
+  settings.set(cuenv::visible_devices, {cuenv::physical(1)});
+  CHECK(settings.problems().empty());
 }
 
 TEST_CASE("a NUL is refused with its place", "[settings]") {

@@ -289,10 +289,11 @@ TEST_CASE("every rank lands on GPU 0, or its number is out of range", "[user_rep
 TEST_CASE("no GPU in a container, with the index that was right on the host", "[user_reports]") {
   auto const one = cuenv_tests::alike_gpus(1);
   std::vector<Assignment> const carried{{"CUDA_VISIBLE_DEVICES", "1"}, {"NVIDIA_VISIBLE_DEVICES", "1"}};
-  CHECK_THAT(explained(carried, one), ContainsSubstring("'1' is out of range: this machine shows 1 GPU") &&
-                                          ContainsSubstring("use 0, or a UUID: inside a container") &&
-                                          ContainsSubstring("NVIDIA_VISIBLE_DEVICES=1: a container with this value") &&
-                                          ContainsSubstring("remove CUDA_VISIBLE_DEVICES inside the container"));
+  CHECK_THAT(explained(carried, one),
+             ContainsSubstring("'1' is out of range: this machine shows 1 GPU") &&
+                 ContainsSubstring("use 0, or a UUID: inside a container") &&
+                 ContainsSubstring("NVIDIA_VISIBLE_DEVICES=1: a container has those GPUs of its host") &&
+                 ContainsSubstring("remove CUDA_VISIBLE_DEVICES inside the container"));
   // Nothing is said of it where the list is fine, or where there is no such variable.
   CHECK(explained({{"CUDA_VISIBLE_DEVICES", "0"}, {"NVIDIA_VISIBLE_DEVICES", "1"}}, one) == "\n\n");
   CHECK_THAT(explained("1", one), !ContainsSubstring("NVIDIA_VISIBLE_DEVICES"));

@@ -132,6 +132,12 @@ TEST_CASE("the device order is one of two words, or there is no CUDA", "[values]
     CHECK(device_order_effect(text).fix == "write PCI_BUS_ID");
   }
   CHECK(device_order_effect("fastest_first").fix == "write FASTEST_FIRST");
+  CHECK(device_order_effect(std::string(1023, 'x')).fatal);
+  auto const ignored = device_order_effect("PCI_BUS_ID" + std::string(1014, ' '));
+  CHECK_FALSE(ignored.fatal);  // as if it were not set
+  CHECK(ignored.value == "FASTEST_FIRST");
+  CHECK(ignored.problem == "it is longer than the driver takes");
+  CHECK(ignored.fix == "write PCI_BUS_ID");
 }
 
 TEST_CASE("modules are loaded eagerly for EAGER in any case and nothing else", "[values]") {

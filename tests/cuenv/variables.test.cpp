@@ -74,6 +74,7 @@ TEST_CASE("what is formatted is read as the same value", "[variables]") {
   for (char const* text : {"stdout", "/var/log/cuda %p", "\xff"}) check_round_trip(cuenv::log_file, std::string{text});
   check_round_trip(cuenv::coredump_generation_flags, std::string{"skip_abort,gzip_compress"});
   check_round_trip(cuenv::mps_pinned_device_mem_limit, std::string{"0=1G,1=512MB"});
+  check_round_trip(cuenv::mps_pinned_device_mem_limit, std::string{"GPU-5a9c=2M"});
   for (int connections = 1; connections <= 32; ++connections) {
     check_round_trip(cuenv::device_max_connections, connections);
   }
@@ -140,6 +141,16 @@ TEST_CASE("a text that does not mean what it says is refused with its place and 
       {"CUDA_MODULE_LOADING", "eager ", "value.unknown_word", 0, "write EAGER"},
       {"CUDA_SCALE_LAUNCH_QUEUES", "1x", "value.unknown_word", 0, "write 0.25x, 0.5x, 2x or 4x"},
       {"CUDA_LOG_FILE", "", "value.empty", none, "give a value, or leave the setting out"},
+      {"CUDA_COREDUMP_GENERATION_FLAGS", "skip_abort, log_only", "value.unknown_word", 11,
+       "write skip_abort, skip_global_memory or another of the documented flags, without blanks"},
+      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "1G", "value.not_a_memory_limit", 0, "write it as 0=1G,1=512MB"},
+      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "", "value.not_a_memory_limit", 0, "write it as 0=1G,1=512MB"},
+      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1K", "value.not_a_memory_limit", 0, "write it as 0=1G,1=512MB"},
+      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,1=512", "value.not_a_memory_limit", 5, "write it as 0=1G,1=512MB"},
+      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,1=1G,x=1G", "value.not_a_memory_limit", 10,
+       "write it as 0=1G,1=512MB"},
+      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,,1=1G", "value.not_a_memory_limit", 5, "write it as 0=1G,1=512MB"},
+      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,", "value.not_a_memory_limit", 5, "write it as 0=1G,1=512MB"},
   };
   for (Row const& row : rows) {
     INFO(row.name << "=" << row.text);

@@ -69,6 +69,43 @@ TEST_CASE("report: a file that is something else, empty, or damaged", "[judge][r
         "  fix: build or copy the file again");
 }
 
+TEST_CASE("what loads is a note, what nobody can tell a warning, and all else an error", "[judge]") {
+  LoadConditions const orin{{8, 7}, CudaVersion{13, 0}, {}};
+  struct Row {
+    std::string bytes;
+    LoadConditions conditions;
+    Severity severity;
+    char const* code;
+    char const* driver;
+    char const* fix;
+  };
+  for (Row const& row : {
+           Row{container(cubin_entry(90)), h200, Severity::note, "image.loads", "", ""},
+           Row{container(ptx_entry(80)), h200, Severity::note, "image.loads", "", ""},
+           Row{container(cubin_entry(80)), orin, Severity::warning, "image.unknown", "",
+               "build with -gencode arch=compute_87,code=sm_87"},
+           Row{container(cubin_entry(75)), h200, Severity::error, "image.incompatible", "loading it answers 209",
+               "build with -gencode arch=compute_90,code=sm_90"},
+           Row{container(cubin_entry(90)).substr(0, 90), h200, Severity::error, "image.damaged", "",
+               "build or copy the file again"},
+           Row{"hello", h200, Severity::error, "image.nothing", "loading it answers 200",
+               "build or copy the file again"},
+           Row{elf({{".nv_fatbin", container(cubin_entry(90))}}), h200, Severity::error, "image.nothing",
+               "loading it answers 200", "name GPU code, or use require_images for programs and libraries"},
+       }) {
+    INFO(row.code << " " << row.fix);
+    Verdict const verdict = judge_as_module(inspect_bytes(row.bytes.data(), row.bytes.size()), row.conditions);
+    Diagnostic const finding = to_diagnostic(verdict, row.conditions, "kernels at byte 8");
+    CHECK(finding.severity == row.severity);
+    CHECK(finding.code == row.code);
+    CHECK(finding.subject == "kernels at byte 8");
+    CHECK(finding.value.empty());
+    CHECK(finding.what == reason_text(verdict, row.conditions));
+    CHECK(finding.driver == row.driver);
+    CHECK(finding.fix == row.fix);
+  }
+}
+
 TEST_CASE("every reason and every kind has words", "[judge]") {
   for (int i = 0; i <= static_cast<int>(Reason::compression_newer_than_driver); ++i) {
     Verdict verdict;
@@ -77,7 +114,7 @@ TEST_CASE("every reason and every kind has words", "[judge]") {
     LoadConditions anywhere = h200;
     anywhere.driver.reset();
     CHECK_FALSE(reason_text(verdict, anywhere).empty());
-    (void)fix_line(verdict, h200);
+    CHECK(fix_line(verdict, h200).empty() == (verdict.reason == Reason::matches));
   }
   CHECK(to_string(VerdictKind::native) == "native");
   CHECK(to_string(VerdictKind::nothing) == "nothing");

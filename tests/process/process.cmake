@@ -133,6 +133,7 @@ target_link_libraries(process_threads_before_main PRIVATE Threads::Threads)
 cuenv_process_test("a thread before main does no harm where nothing changes" process_threads_before_main nothing_to_change)
 cuenv_process_test("a change under other threads is refused, or accepted" process_threads_before_main refused)
 cuenv_process_test("a program can be started anew with its settings" process_threads_before_main restart "an argument" -)
+cuenv_process_test("a program that cannot be started anew is told why" process_threads_before_main no_restart)
 
 if(CMAKE_READELF)
   add_test(NAME "process: a program links nothing of CUDA" COMMAND ${CMAKE_COMMAND}

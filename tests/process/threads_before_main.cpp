@@ -1,12 +1,14 @@
 // A program with a thread before main, as one that is linked with OpenBLAS: a session works where nothing has to
 // change; where something has to, it is refused on a C library with a dangerous setenv, unless the danger is accepted;
-// and the program can be started anew with the settings in place.
+// and the program can be started anew with the settings in place, or says why not.
 #include "expect.hpp"
 #include "simulated_state.hpp"
 
 #include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <thread>
 
 namespace {
@@ -15,6 +17,18 @@ std::atomic<bool> stop{false};
 std::thread worker{[] {
   while (!stop) std::this_thread::yield();
 }};
+
+/// The program cannot be started anew with these settings, for that reason.
+void expect_no_restart(cuenv::Settings const& settings, std::string const& reason) {
+  auto const error = thrown_by<cuenv::EnvironmentError>([&] { cuenv::restart_with(settings); });
+  if (!error) return;
+  expect(error->diagnostics().size() == 1, "one finding");
+  cuenv::Diagnostic const& finding = error->diagnostics()[0];
+  expect(finding.code == "environment.no_restart", "the code is " + std::string{finding.code});
+  expect(to_string(finding) == "error: /proc/self/exe: the program cannot be started anew: " + reason +
+                                   "\n  fix: start it with the variables set",
+         to_string(finding));
+}
 
 int finish() {
   stop = true;
@@ -42,6 +56,7 @@ int main(int argc, char** argv) {
     }
     auto const error = thrown_by<cuenv::EnvironmentError>([&] { cuenv::Session const session{settings}; });
     if (error) {
+      expect(error->diagnostics()[0].code == "environment.threads", "the code is that of threads");
       expect_text(error->what(), "early_worker");
       expect_text(error->what(), "restart_with");
     }
@@ -62,6 +77,17 @@ int main(int argc, char** argv) {
     for (auto const& variable : session.report().variables) {
       expect(variable.outcome == cuenv::Outcome::already_set, variable.name + " was set already");
     }
+  } else if (what == "no_restart") {
+    // Each start anew would swap the GPUs again, without an end.
+    set_variable("CUDA_VISIBLE_DEVICES", "0,1");
+    cuenv::Settings swapped;
+    swapped.set(cuenv::visible_devices, {cuenv::logical(1), cuenv::logical(0)}, cuenv::Precedence::refine);
+    expect_no_restart(swapped, "the settings would still not be in force");
+    expect(is_set_to("CUDA_VISIBLE_DEVICES", "0,1"), "nothing has changed");
+    // More than the system takes for a new program.
+    set_variable("CUENV_TEST_LONG", std::string(std::size_t{1} << 22, 'x').c_str());
+    expect_no_restart(settings, std::strerror(E2BIG));
+    expect(is_set_to("CUDA_CACHE_DISABLE", std::nullopt), "nothing is set");
   } else {
     expect(false, "an argument is missing");
   }

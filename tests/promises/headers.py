@@ -68,12 +68,20 @@ STATE = {
 }
 
 
-def code_of(text):
-    """The text without comments, strings and characters; its lines stay where they are."""
-    token = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+# A comment, a string or a character of C++.
+TOKEN = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+
+
+def replace_tokens(replacement, text):
+    """The text with each TOKEN replaced, where `replacement` takes its match. An #include has no string."""
     digits = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "", text)  # 1'000
     include = re.sub(r'^#include "(.*)"', r"#include <\1>", digits, flags=re.M)
-    return re.sub(token, lambda match: " " + "\n" * match[0].count("\n"), include, flags=re.S)
+    return re.sub(TOKEN, replacement, include, flags=re.S)
+
+
+def code_of(text):
+    """The text without comments, strings and characters; its lines stay where they are."""
+    return replace_tokens(lambda match: " " + "\n" * match[0].count("\n"), text)
 
 
 def line_of(text, at):

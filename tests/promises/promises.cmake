@@ -10,7 +10,7 @@ endfunction()
 
 cuenv_promise("the headers keep theirs" headers.py ${PROJECT_SOURCE_DIR})
 cuenv_promise("a header that breaks one is noticed" headers_test.py)
-cuenv_promise("each finding is provoked and spared" findings.py ${PROJECT_SOURCE_DIR})
+cuenv_promise("each finding is provoked, and those of the diagnosis are spared too" findings.py ${PROJECT_SOURCE_DIR})
 
 set(standard ${CMAKE_CXX_STANDARD})
 if(NOT standard)
