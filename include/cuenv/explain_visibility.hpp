@@ -1,6 +1,7 @@
 #ifndef CUENV_EXPLAIN_VISIBILITY_HPP
 #define CUENV_EXPLAIN_VISIBILITY_HPP
 
+#include <cuenv/variable.hpp>
 #include <cuenv/visibility.hpp>
 
 #include <cstddef>
@@ -109,6 +110,13 @@ inline void explain_ambiguous_uuid(std::string_view entry, Machine const& machin
 }
 
 }  // namespace detail
+
+/// How it is known what the driver does; nothing where that is not known.
+[[nodiscard]] inline std::optional<Evidence> evidence_of(Visibility const& visibility) noexcept {
+  if (visibility.order_is_invalid) return Evidence::measured;
+  if (!visibility.known) return std::nullopt;
+  return visibility.documented_only ? Evidence::documented : Evidence::measured;
+}
 
 /// What `resolve_visibility` found, as findings for people: what is dropped and why, what voids the list, which entries
 /// mean something else than they seem to, and what to type instead.

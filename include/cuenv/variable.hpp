@@ -42,9 +42,10 @@ enum class Moment {
 struct Effect {
   /// The effective value in words: "on", "32", "1 byte: nothing new is cached".
   std::string value;
-  Evidence evidence = Evidence::documented;  ///< of `value`
-  std::string problem = {};                  ///< filled where the text does not mean what it seems to: what is wrong
-  std::string fix = {};                      ///< what to type instead; empty without a problem
+  /// Of `value`; nothing where what the driver makes of it is not known.
+  std::optional<Evidence> evidence = Evidence::documented;
+  std::string problem = {};  ///< filled where the text does not mean what it seems to: what is wrong
+  std::string fix = {};      ///< what to type instead; empty without a problem
   /// True where the driver dies of it: cuInit or the context fails.
   bool fatal = false;
 };

@@ -51,6 +51,22 @@ TEST_CASE("what only documents say is marked so", "[explain]") {
   CHECK(explain_one("CUDA_SCALE_LAUNCH_QUEUES", "8x").effect->value == "1x");
 }
 
+TEST_CASE("what is not known has no evidence", "[explain]") {
+  auto const of = [](std::vector<cuenv::Assignment> const& variables, cuenv::Machine const& machine) {
+    return explain_variables(variables, machine).back().effect.value();
+  };
+  auto const unknown = of({{"CUDA_VISIBLE_DEVICES", "0"}}, {});
+  CHECK(unknown.value == "not known: the GPUs of this machine are not known");
+  CHECK_FALSE(unknown.evidence);
+  CHECK_FALSE(unknown.fatal);
+  // What does not depend on the machine is known all the same.
+  auto const invalid = of({{"CUDA_DEVICE_ORDER", "pci"}, {"CUDA_VISIBLE_DEVICES", "0"}}, {});
+  CHECK(invalid.value == "no CUDA: the order is invalid");
+  CHECK(invalid.evidence == cuenv::Evidence::measured);
+  CHECK(invalid.fatal);
+  CHECK(of({{"CUDA_VISIBLE_DEVICES", "0"}}, cuenv_tests::unlike_gpus()).evidence == cuenv::Evidence::documented);
+}
+
 TEST_CASE("variables of tools are explained without an effect of the driver's", "[explain]") {
   auto const explanation = explain_one("NVIDIA_VISIBLE_DEVICES", "void");
   CHECK_FALSE(explanation.effect);
