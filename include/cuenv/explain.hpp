@@ -123,7 +123,7 @@ inline void explain_renumbering(std::vector<Assignment> const& variables, std::s
     } else if (explanation.info == nullptr) {
       continue;
     }
-    if (explanation.info != nullptr && explanation.info->privileged && !variable.text->empty() &&
+    if (explanation.info != nullptr && explanation.info->privilege == Privilege::runs_code && !variable.text->empty() &&
         (variable.name != "CUDA_COREDUMP_FILE" || variable.text->front() == '|')) {
       explanation.findings.push_back({Severity::warning, "environment.runs_code", variable.name, *variable.text,
                                       Diagnostic::no_offset, "whoever sets this runs code in the process", "",

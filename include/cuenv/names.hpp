@@ -22,7 +22,8 @@ CUENV_NAMESPACE_BEGIN
 /// a session does not set them.
 inline constexpr VariableInfo related_variables[] = {
     {"CUDA_INJECTION64_PATH", "a shared library", "none", Moment::init, Evidence::documented, "", "", "",
-     "code that the driver loads before the program's own work: profilers. Runs whatever it names", true},
+     "code that the driver loads before the program's own work: profilers. Runs whatever it names",
+     Privilege::runs_code},
     {"NVIDIA_TF32_OVERRIDE", "0", "none", Moment::not_driver, Evidence::documented, "", "", "",
      "0: cuBLAS and cuDNN must not use TF32"},
     {"TORCH_CUDA_ARCH_LIST", "entries as 8.6, 9.0a, 9.0+PTX", "the visible GPUs", Moment::not_driver,

@@ -254,7 +254,7 @@ void to_json(Json& json, VariableInfo const& info) {
   json["until"] = detail::text_or_null<Json>(info.until);
   json["platform"] = detail::text_or_null<Json>(info.platform);
   json["purpose"] = std::string{info.purpose};
-  json["privileged"] = info.privileged;
+  json["privileged"] = info.privilege != Privilege::none;
 }
 
 /// "about" is what is known of the variable: null for a name that cuenv does not know. "effective" is in words, which

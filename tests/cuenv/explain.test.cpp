@@ -77,6 +77,8 @@ TEST_CASE("variables of tools are explained without an effect of the driver's", 
 TEST_CASE("values that run code are pointed out", "[explain]") {
   CHECK(explain_one("CUDA_COREDUMP_FILE", "|cat").findings.at(0).code == "environment.runs_code");
   CHECK(explain_one("CUDA_COREDUMP_FILE", "core.%p").findings.empty());
+  CHECK(explain_one("CUDA_LOG_FILE", "/tmp/log").findings.empty());  // it writes there, and runs nothing
+  CHECK(explain_one("CUDA_CACHE_PATH", "/tmp/cache").findings.empty());
   CHECK(explain_one("CUDA_INJECTION64_PATH", "/x.so").findings.at(0).code == "environment.runs_code");
 }
 
