@@ -255,7 +255,7 @@ template <class E>
 [[nodiscard]] inline Effect device_order_effect(std::string_view text) {
   Effect effect{std::string{text}, Evidence::measured};
   if (text == "PCI_BUS_ID" || text == "FASTEST_FIRST") return effect;
-  effect.value = "cuInit fails with 101: no CUDA";
+  effect.value = "no valid order: cuInit fails with 101";
   effect.problem = "it must be exactly PCI_BUS_ID or FASTEST_FIRST";
   effect.fix = equal_ignoring_case(trim(text), "fastest_first") ? "write FASTEST_FIRST" : "write PCI_BUS_ID";
   effect.fatal = true;

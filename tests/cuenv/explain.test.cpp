@@ -31,7 +31,7 @@ TEST_CASE("a found text is explained with what the driver makes of it", "[explai
         Row{"CUDA_LAUNCH_BLOCKING", "0", "off", false},
         Row{"CUDA_CACHE_MAXSIZE", "1G", "1 byte: nothing new is cached", true},
         Row{"CUDA_DEVICE_MAX_CONNECTIONS", "64", "32", true},
-        Row{"CUDA_DEVICE_ORDER", "pci_bus_id", "cuInit fails with 101: no CUDA", true},
+        Row{"CUDA_DEVICE_ORDER", "pci_bus_id", "no valid order: cuInit fails with 101", true},
         Row{"CUDA_MODULE_LOADING", "AUTO", "lazy", true}, Row{"CUDA_CACHE_PATH", "~/x", "nothing is cached", true},
         Row{"CUDA_VISIBLE_DEVICES", "1,0", "logical 0 = physical 1, logical 1 = physical 0", false},
         Row{"CUDA_VISIBLE_DEVICES", "0-1", "logical 0 = physical 0", true},
