@@ -201,6 +201,7 @@ int dispatch(Arguments arguments) {
       ->excludes(check_driver);
   check->add_flag("--partly", check_options.partly,
                   "enough where some modules of a library serve: large ones carry modules for one GPU each");
+  check->add_flag("--strict", check_options.strict, "fail too where only the driver can tell (unknown)");
   check->add_flag("--all", check_options.all, "list every module");
   check->add_flag("--json", check_options.json, "print JSON");
   check->footer(
@@ -208,7 +209,7 @@ int dispatch(Arguments arguments) {
       "  cuenv check ./app\n"
       "  cuenv check --gpu 8.6 --gpu 9.0 --driver 13.0 kernels.fatbin\n"
       "Exit code: 0 where it will run on each GPU, as far as can be known; 1 where it\n"
-      "will not; 2 for an unreadable file.");
+      "will not, or with --strict where that is not known; 2 for an unreadable file.");
 
   tool::DoctorOptions doctor_options;
   CLI::App* const doctor =
