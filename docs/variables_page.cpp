@@ -24,6 +24,16 @@ std::string sentence(std::string_view text) {
   return result;
 }
 
+std::string_view privilege(cuenv::VariableInfo const& info) {
+  switch (info.privilege) {
+    case cuenv::Privilege::none: break;
+    case cuenv::Privilege::writes_files:
+      return " Privileged: whoever sets it chooses where the process that reads it writes.";
+    case cuenv::Privilege::runs_code: return " Privileged: whoever sets it can run code in the process.";
+  }
+  return "";
+}
+
 void row(cuenv::VariableInfo const& info) {
   std::string const evidence = info.read == cuenv::Moment::unknown || info.read == cuenv::Moment::not_driver
                                    ? ""
@@ -32,7 +42,7 @@ void row(cuenv::VariableInfo const& info) {
   std::string const until = info.until.empty() ? "" : " to " + std::string{info.until};
   std::string const platform = info.platform.empty() ? "" : ", " + std::string{info.platform} + " only";
   std::printf("### %s\n\n%s.%s\n\n", std::string{info.name}.c_str(), sentence(info.purpose).c_str(),
-              info.privileged ? " Privileged: whoever sets it can run code in the process or write files." : "");
+              std::string{privilege(info)}.c_str());
   std::printf("| accepted | default | read | CUDA |\n| --- | --- | --- | --- |\n");
   std::printf("| %s | %s | %s%s | %s%s%s |\n\n", cell(info.accepted).c_str(), cell(info.fallback).c_str(),
               std::string{to_string(info.read)}.c_str(), evidence.c_str(), since.c_str(), until.c_str(),

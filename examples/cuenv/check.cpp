@@ -318,8 +318,9 @@ int check_file(std::string const& path, std::vector<Gpu> const& gpus, cuenv::Ses
     }
     cuenv::FileSummary const summary = cuenv::visit_images(path, modules, how);
     Outcome const outcome = modules.file_outcome(summary);
-    bool const runs =
-        !is_bad(outcome.kind) && !modules.no_context() && (outcome.kind != VerdictKind::nothing || is_host_file(kind));
+    bool const runs = !is_bad(outcome.kind) && !modules.no_context() &&
+                      (outcome.kind != VerdictKind::nothing || is_host_file(kind)) &&
+                      !(options.strict && outcome.kind == VerdictKind::unknown);
     if (!runs) code = problems;
     if (as_text) {
       std::cout << gpu_text(gpu, kind, outcome, modules, options.partly);

@@ -58,6 +58,7 @@ struct CheckOptions {
   std::optional<cuenv::CudaVersion> driver;    // none: this machine's
   bool load = false;                           // ask the driver
   bool partly = false;                         // a library need not serve with every module
+  bool strict = false;                         // what is not known is a problem
   bool all = false;
   bool json = false;
 };

@@ -77,6 +77,7 @@ Answer asked(cuenv::VisibilityVariables const& variables) {
   answer.findings = session.report().findings;
   answer.document["source"] = "driver";
   answer.document["cuInit"] = 0;
+  answer.document["reason_unknown"] = nullptr;
   answer.document["evidence"] = to_string(cuenv::Evidence::measured);
   Json devices = Json::array();
   for (cuenv::Device const& device : session.devices()) {
@@ -92,6 +93,10 @@ Answer asked(cuenv::VisibilityVariables const& variables) {
   if (auto const* const absence = session.absence()) {
     bool const answered = absence->code() != cuenv::DriverError::no_driver;
     answer.document["cuInit"] = answered ? Json(absence->code()) : Json(nullptr);
+    if (!answered) {
+      answer.document["evidence"] = nullptr;
+      answer.document["reason_unknown"] = "CUDA was not started: there is no driver";
+    }
     append(answer.findings, absence->diagnostics());
   }
   return answer;

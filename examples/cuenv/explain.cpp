@@ -35,8 +35,8 @@ std::vector<cuenv::Explanation> explanations_of(std::vector<cuenv::Assignment> c
 
 std::string explanation_text(cuenv::Explanation const& explanation, std::string const& source) {
   std::string text = printable(explanation.name) + "='" + printable(explanation.text) + "'\n";
-  auto const with = [](std::string const& value, cuenv::Evidence evidence) {
-    return value + " (" + std::string{to_string(evidence)} + ")";
+  auto const with = [](std::string const& value, std::optional<cuenv::Evidence> evidence) {
+    return evidence ? value + " (" + std::string{to_string(*evidence)} + ")" : value;
   };
   if (explanation.effect) {
     text += labelled("effective", with(printable(explanation.effect->value), explanation.effect->evidence));

@@ -8,13 +8,12 @@ namespace tool {
 namespace {
 
 constexpr std::size_t width = 80;
-constexpr std::size_t label_width = 11;
 
 }  // namespace
 
-std::string labelled(std::string_view label, std::string_view text) {
+std::string labelled(std::string_view label, std::string_view text, std::size_t column) {
   std::string line = "  " + std::string{label};
-  line.resize(std::max(line.size() + 1, label_width + 2), ' ');
+  line.resize(std::max(line.size() + 1, column), ' ');
   std::size_t const indent = line.size();
   std::string result;
   bool first = true;

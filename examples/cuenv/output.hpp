@@ -4,6 +4,7 @@
 #include <cuenv/cuenv.hpp>
 #include <cuenv/nlohmann_json.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,8 @@ namespace tool {
 /// Members keep their order.
 using Json = nlohmann::ordered_json;
 
-/// "  label       text", the text wrapped at blanks to 80 columns and indented under itself.
-std::string labelled(std::string_view label, std::string_view text);
+/// "  label       text", the text wrapped at blanks to 80 columns and indented under itself, from a column on.
+std::string labelled(std::string_view label, std::string_view text, std::size_t column = 13);
 /// A finding in that form; its subject is named where the lines above do not name it.
 enum class Subject { omitted, named };
 std::string labelled(cuenv::Diagnostic const& finding, Subject subject);

@@ -6,12 +6,15 @@
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/environment.hpp>
 #include <cuenv/error.hpp>
+#include <cuenv/explain_visibility.hpp>
 #include <cuenv/machine.hpp>
 #include <cuenv/plan.hpp>
 #include <cuenv/settings.hpp>
 #include <cuenv/system.hpp>
 #include <cuenv/this_machine.hpp>
+#include <cuenv/variables.hpp>
 #include <cuenv/version.hpp>
+#include <cuenv/visibility.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -63,6 +66,23 @@ class ListedEnvironment final : public Environment {
   mutable std::vector<Assignment> variables_;  // setting a variable is const in an Environment: it is the process's
 };
 
+/// Of the child's cuInit nobody here gets the answer: what it is known to fail of with 101 is an error now. With 100 it
+/// has no device, which may be meant.
+inline void refuse_what_ends_cuda(Environment const& child, Machine const& machine, Diagnostics& findings) {
+  DeviceTexts const texts = device_texts(child);
+  Visibility const visibility = resolve_visibility(texts.views(), machine);
+  if (visibility.order_is_invalid) {
+    for (Diagnostic& finding : findings) {
+      bool const of_the_order = finding.subject == device_order.info.name && finding.code == "environment.misread";
+      if (of_the_order) finding.severity = Severity::error;
+    }
+  } else if (visibility.cu_init == 101) {
+    for (Diagnostic& finding : explain(visibility, texts.views(), machine)) {
+      if (finding.severity == Severity::error) findings.push_back(std::move(finding));
+    }
+  }
+}
+
 }  // namespace detail
 
 /// What posix_spawn and execve take: a pointer to each text, and a null pointer behind the last. Good for as long as
@@ -77,9 +97,10 @@ class ListedEnvironment final : public Environment {
 
 /// The environment of a child with the settings in force, as "NAME=value" lines, and `pointers_to` them for posix_spawn
 /// or execve. The own environment is read and not changed, so the own session and other threads are not touched.
-/// `findings`, where given, gets the plan's notes and warnings. Throws SettingsError, as a session would. The machine
-/// is by default this one, for which the driver library is loaded and CUDA not started. Thread-safe unless another
-/// thread writes the environment.
+/// `findings`, where given, gets the plan's notes and warnings. Throws SettingsError as a session would, and where a
+/// value that stays makes the child's cuInit fail with 101: a CUDA_DEVICE_ORDER that is no valid word, a list that
+/// names a GPU twice. The machine is by default this one, for which the driver library is loaded and CUDA not started.
+/// Thread-safe unless another thread writes the environment.
 [[nodiscard]] inline std::vector<std::string> environment_for(Settings const& settings,
                                                               Environment const& environment = process_environment,
                                                               Machine const& machine = read_this_machine(),
@@ -88,6 +109,8 @@ class ListedEnvironment final : public Environment {
   if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
   detail::ListedEnvironment const child{environment.all()};
   for (Assignment const& assignment : plan.assignments()) (void)child.set(assignment);
+  detail::refuse_what_ends_cuda(child, machine, plan.findings);
+  if (has_error(plan.findings)) throw SettingsError{std::move(plan.findings)};
   if (findings != nullptr) append(*findings, std::move(plan.findings));
   return child.lines();
 }

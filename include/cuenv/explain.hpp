@@ -28,7 +28,8 @@ struct Explanation {
   std::string text;  ///< as it stands there; may be of any bytes
   /// What is known of the variable; null for a name that cuenv does not know.
   VariableInfo const* info = nullptr;
-  /// What the driver makes of the text; empty for variables of tools and containers, and for unknown names.
+  /// What the driver makes of the text; empty for variables of tools and containers, and for unknown names. Where it
+  /// takes more to know than this machine tells, the value says so, and it has no evidence.
   std::optional<Effect> effect;
   /// What is wrong with the name or the text, and what to type instead.
   Diagnostics findings;
@@ -111,9 +112,8 @@ inline void explain_renumbering(std::vector<Assignment> const& variables, std::s
         explanation.findings.push_back(std::move(*note));
     } else if (row != nullptr) {  // CUDA_VISIBLE_DEVICES, which takes the machine and the order
       Visibility const visibility = resolve_visibility(visibility_variables, machine);
-      explanation.effect = Effect{detail::visibility_words(visibility),
-                                  visibility.documented_only ? Evidence::documented : Evidence::measured};
-      explanation.effect->fatal = visibility.cu_init != 0;
+      explanation.effect = Effect{detail::visibility_words(visibility), evidence_of(visibility)};
+      explanation.effect->fatal = visibility.order_is_invalid || visibility.cu_init != 0;
       for (Diagnostic& finding : explain(visibility, visibility_variables, machine)) {
         if (finding.subject != device_order.info.name) explanation.findings.push_back(std::move(finding));
       }
@@ -123,7 +123,7 @@ inline void explain_renumbering(std::vector<Assignment> const& variables, std::s
     } else if (explanation.info == nullptr) {
       continue;
     }
-    if (explanation.info != nullptr && explanation.info->privileged && !variable.text->empty() &&
+    if (explanation.info != nullptr && explanation.info->privilege == Privilege::runs_code && !variable.text->empty() &&
         (variable.name != "CUDA_COREDUMP_FILE" || variable.text->front() == '|')) {
       explanation.findings.push_back({Severity::warning, "environment.runs_code", variable.name, *variable.text,
                                       Diagnostic::no_offset, "whoever sets this runs code in the process", "",

@@ -1,7 +1,15 @@
 #ifndef CUENV_EXPLAIN_VISIBILITY_HPP
 #define CUENV_EXPLAIN_VISIBILITY_HPP
 
+#include <cuenv/variable.hpp>
 #include <cuenv/visibility.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 CUENV_NAMESPACE_BEGIN
 namespace detail {
@@ -42,7 +50,79 @@ struct DropText {
   return count == 1 ? "use 0" : "use 0 to " + std::to_string(count - 1);
 }
 
+/// A GPU or MIG instance whose UUID an entry begins.
+struct BegunUuid {
+  std::size_t physical;  ///< index of the GPU
+  std::string_view tag;  ///< "GPU-" or "MIG-"
+  std::string uuid;      ///< without the tag
+};
+
+/// All that an id can mean, by the driver's rule: `find_uuid` on machines that have nothing else.
+[[nodiscard]] inline std::vector<BegunUuid> begun_uuids(std::string_view entry, Machine const& machine) {
+  std::vector<BegunUuid> all;
+  bool const is_mig = starts_with(entry, "MIG-");
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    Gpu const& gpu = machine.gpus[i];
+    Machine alone;
+    alone.gpus = {gpu};
+    auto const add = [&](std::string_view tag, std::optional<Uuid> const& uuid) {
+      if (uuid && find_uuid(alone, is_mig, entry.substr(4)).count == 1) all.push_back({i, tag, to_string(*uuid)});
+    };
+    if (!is_mig || !gpu.mig_enabled) {
+      add("GPU-", gpu.uuid);
+      continue;
+    }
+    for (MigInstance const& instance : gpu.mig) {
+      alone.gpus.front().mig = {instance};
+      bool const by_gpu = starts_with(entry, "MIG-GPU-");
+      add(by_gpu ? "GPU-" : "MIG-", by_gpu ? gpu.uuid : instance.uuid);
+    }
+  }
+  return all;
+}
+
+/// So many characters tell all of them apart; nothing where two UUIDs are the same.
+[[nodiscard]] inline std::optional<std::size_t> telling_length(std::vector<BegunUuid> const& all) {
+  std::size_t length = 1;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (all[i].uuid == all[j].uuid) return std::nullopt;
+      while (all[i].uuid.compare(0, length, all[j].uuid, 0, length) == 0) ++length;
+    }
+  }
+  return length;
+}
+
+/// Names them in `what`, and says in `fix` how much of the UUID would do.
+inline void explain_ambiguous_uuid(std::string_view entry, Machine const& machine, std::string& what,
+                                   std::string& fix) {
+  constexpr std::size_t most = 8;
+  auto const all = begun_uuids(entry, machine);
+  for (std::size_t i = 0; i < all.size() && i < most; ++i) {
+    what += (i == 0 ? ": " : ", ") + std::string{all[i].tag} + all[i].uuid + " (GPU " +
+            std::to_string(all[i].physical) + ")";
+  }
+  if (all.size() > most) what += " and " + std::to_string(all.size() - most) + " more";
+  auto const length = telling_length(all);
+  if (all.empty() || !length) return;
+  fix = "write " + std::to_string(*length) + " characters of the UUID or more, such as ";
+  std::string const id = std::string{all.front().tag} + all.front().uuid.substr(0, *length);
+  if (starts_with(entry, "MIG-GPU-")) {  // the old form names an instance of a GPU
+    (void)take_until(entry, '/');
+    fix += "MIG-" + id + "/" + std::string{entry};
+  } else {
+    fix += id;
+  }
+}
+
 }  // namespace detail
+
+/// How it is known what the driver does; nothing where that is not known.
+[[nodiscard]] inline std::optional<Evidence> evidence_of(Visibility const& visibility) noexcept {
+  if (visibility.order_is_invalid) return Evidence::measured;
+  if (!visibility.known) return std::nullopt;
+  return visibility.documented_only ? Evidence::documented : Evidence::measured;
+}
 
 /// What `resolve_visibility` found, as findings for people: what is dropped and why, what voids the list, which entries
 /// mean something else than they seem to, and what to type instead.
@@ -131,6 +211,9 @@ struct DropText {
       if (machine.gpus.empty()) fix = "check nvidia-smi -L, and in a container how it was given its GPUs";
     }
     if (dropped.reason == DropReason::no_such_uuid && hidden) what += ": " + shown;
+    if (dropped.reason == DropReason::ambiguous_uuid) {
+      detail::explain_ambiguous_uuid(dropped.entry, machine, what, fix);
+    }
     if (dropped.reason == DropReason::other_kind && detail::trim(dropped.entry).size() != dropped.entry.size()) {
       fix = "remove the blanks around the entry, and use UUIDs alone";
     }

@@ -6,6 +6,7 @@
 #include <cuenv/values.hpp>
 #include <cuenv/variable.hpp>
 #include <cuenv/version.hpp>
+#include <cuenv/visible_devices.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -74,8 +75,7 @@ namespace detail {
     if (ends_with(size, "B")) size.remove_suffix(1);
     bool const has_unit = ends_with(size, "G") || ends_with(size, "M");
     if (has_unit) size.remove_suffix(1);
-    bool const known_device =
-        parse_decimal(device, 1023).has_value() || starts_with(device, "GPU-") || starts_with(device, "MIG-");
+    bool const known_device = parse_decimal(device, 1023).has_value() || is_device_id(device);
     good = known_device && has_unit && parse_decimal(size).has_value();
     if (good && comma == std::string_view::npos) return std::string{text};
     if (good) offset = comma + 1;
@@ -98,9 +98,9 @@ namespace detail {
     std::string_view const device = entry.substr(0, equals);
     std::string_view const size = equals == std::string_view::npos ? std::string_view{} : entry.substr(equals + 1);
     Strtoull const number = strtoull_base10(size);
-    bool const names_device =
-        strtoull_base10(device).used != 0 || starts_with(device, "GPU-") || starts_with(device, "MIG-");
-    if (!names_device || is_space(device.front()) || number.used == 0) {
+    bool const by_index = !device.empty() && is_digit(device.front());
+    bool const by_uuid = device.size() > 4 && (starts_with(device, "GPU-") || starts_with(device, "MIG-"));
+    if ((!by_index && !by_uuid) || number.used == 0) {
       return {"no limit", Evidence::measured, "an entry that is not device=size voids the whole list",
               std::string{form}};
     }

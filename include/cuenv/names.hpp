@@ -22,7 +22,8 @@ CUENV_NAMESPACE_BEGIN
 /// a session does not set them.
 inline constexpr VariableInfo related_variables[] = {
     {"CUDA_INJECTION64_PATH", "a shared library", "none", Moment::init, Evidence::documented, "", "", "",
-     "code that the driver loads before the program's own work: profilers. Runs whatever it names", true},
+     "code that the driver loads before the program's own work: profilers. Runs whatever it names",
+     Privilege::runs_code},
     {"NVIDIA_TF32_OVERRIDE", "0", "none", Moment::not_driver, Evidence::documented, "", "", "",
      "0: cuBLAS and cuDNN must not use TF32"},
     {"TORCH_CUDA_ARCH_LIST", "entries as 8.6, 9.0a, 9.0+PTX", "the visible GPUs", Moment::not_driver,
@@ -139,19 +140,19 @@ inline constexpr std::string_view names_in_their_own_right[] = {"CUDA_ROOT",
   for (std::string_view own : detail::names_in_their_own_right) {
     if (own == name) return std::nullopt;
   }
-  std::string_view nearest;
-  std::size_t limit = name.size() < 14 ? 1 : 2;  // a slip or two; short names are near one another anyway
+  // A slip or two, and short names are near one another anyway; else a name that lacks a word.
+  detail::NearestName nearest{name, name.size() < 14 ? std::size_t{1} : std::size_t{2}};
+  std::string_view longer;
   auto const consider = [&](std::string_view known) {
-    std::size_t const distance = detail::edit_distance(name, known, limit);
-    if (distance > limit && !(nearest.empty() && detail::misses_one_word(name, known))) return;
-    nearest = known;
-    if (distance <= limit) limit = distance == 0 ? 0 : distance - 1;
+    nearest.consider(known);
+    if (longer.empty() && detail::misses_one_word(name, known)) longer = known;
   };
   for (VariableRow const& row : settable_variables) consider(row.info->name);
   for (VariableInfo const& info : related_variables) consider(info.name);
-  if (nearest.empty()) return std::nullopt;
+  std::string_view const meant = nearest.found().empty() ? longer : nearest.found();
+  if (meant.empty()) return std::nullopt;
   finding.code = "name.misspelt";
-  finding.fix = "did you mean " + std::string{nearest} + "?";
+  finding.fix = "did you mean " + std::string{meant} + "?";
   return finding;
 }
 

@@ -7,13 +7,17 @@
 #include <cuenv/diagnostic.hpp>
 #include <cuenv/environment.hpp>
 #include <cuenv/explain.hpp>
+#include <cuenv/explain_visibility.hpp>
 #include <cuenv/gpu.hpp>
+#include <cuenv/image.hpp>
 #include <cuenv/load.hpp>
 #include <cuenv/machine.hpp>
 #include <cuenv/plan.hpp>
 #include <cuenv/report.hpp>
 #include <cuenv/variable.hpp>
 #include <cuenv/variables.hpp>
+#include <cuenv/verdict.hpp>
+#include <cuenv/verdict_text.hpp>
 #include <cuenv/version.hpp>
 #include <cuenv/visibility.hpp>
 
@@ -72,6 +76,11 @@ namespace detail {
 template <class Json>
 [[nodiscard]] Json text_or_null(std::string_view text) {
   return text.empty() ? Json(nullptr) : Json(std::string{text});
+}
+
+template <class Json>
+[[nodiscard]] Json evidence_json(std::optional<Evidence> evidence) {
+  return evidence ? Json(std::string{to_string(*evidence)}) : Json(nullptr);
 }
 
 template <class Json>
@@ -200,7 +209,8 @@ template <class Json>
 }
 
 /// What the driver makes of the two variables on a machine, as one object. "order" is the order that holds, the default
-/// where the variable is not set; "cuInit" is null where the machine does not tell enough.
+/// where the variable is not set or too long; "cuInit" and "evidence" are null where the machine does not tell enough,
+/// and "reason_unknown" says why, which is null elsewhere.
 template <class Json>
 [[nodiscard]] Json visibility_json(Visibility const& visibility, VisibilityVariables const& variables,
                                    Machine const& machine) {
@@ -208,9 +218,15 @@ template <class Json>
   json["schema"] = json_schema;
   json["visible"] = nullptr;
   if (variables.visible) put_text(json, "visible", *variables.visible);
-  put_text(json, "order", variables.order.value_or(device_order.info.fallback));
+  put_text(
+      json, "order",
+      visibility.order_is_ignored ? device_order.info.fallback : variables.order.value_or(device_order.info.fallback));
+  json["order_is_invalid"] = visibility.order_is_invalid;
+  json["order_is_ignored"] = visibility.order_is_ignored;
+  json["list_is_ignored"] = visibility.list_is_ignored;
   json["source"] = std::string{to_string(machine.source)};
   bool const known = visibility.known || visibility.order_is_invalid;
+  json["reason_unknown"] = known ? Json(nullptr) : Json(std::string{visibility.reason_unknown});
   json["cuInit"] = !known ? Json(nullptr) : Json(visibility.order_is_invalid ? 101 : visibility.cu_init);
   json["devices"] = Json::array();
   if (visibility.known) {
@@ -221,7 +237,7 @@ template <class Json>
   json["dropped"] = Json::array();
   for (DroppedEntry const& dropped : visibility.dropped) json["dropped"].push_back(Json(dropped));
   json["error"] = visibility.error ? Json(*visibility.error) : Json(nullptr);
-  json["evidence"] = std::string{to_string(visibility.documented_only ? Evidence::documented : Evidence::measured)};
+  json["evidence"] = detail::evidence_json<Json>(evidence_of(visibility));
   return json;
 }
 
@@ -238,10 +254,11 @@ void to_json(Json& json, VariableInfo const& info) {
   json["until"] = detail::text_or_null<Json>(info.until);
   json["platform"] = detail::text_or_null<Json>(info.platform);
   json["purpose"] = std::string{info.purpose};
-  json["privileged"] = info.privileged;
+  json["privileged"] = info.privilege != Privilege::none;
 }
 
-/// "about" is what is known of the variable: null for a name that cuenv does not know.
+/// "about" is what is known of the variable: null for a name that cuenv does not know. "effective" is in words, which
+/// say where it is not known what the driver makes of the text; then "evidence" is null.
 template <class Json>
 void to_json(Json& json, Explanation const& explanation) {
   json = Json::object();
@@ -252,7 +269,7 @@ void to_json(Json& json, Explanation const& explanation) {
   json["fatal"] = false;
   if (explanation.effect) {
     put_text(json, "effective", std::string_view{explanation.effect->value});
-    json["evidence"] = std::string{to_string(explanation.effect->evidence)};
+    json["evidence"] = detail::evidence_json<Json>(explanation.effect->evidence);
     json["fatal"] = explanation.effect->fatal;
   }
   json["about"] = explanation.info != nullptr ? Json(*explanation.info) : Json(nullptr);
@@ -317,7 +334,25 @@ void to_json(Json& json, Report const& report) {
   json["findings"] = detail::array_of<Json>(report.findings);
 }
 
-/// What the driver answered: `verdict`, `function` and `kept_from_driver` are not in it.
+/// "reason" is the enumerator's name; "target" is as nvcc spells it, "ptx" a version, and "damage" in words. Null is
+/// what there is not.
+template <class Json>
+void to_json(Json& json, Verdict const& verdict) {
+  bool const has_target = verdict.entry != Verdict::no_entry && verdict.target.sm != 0;
+  json = Json::object();
+  json["kind"] = std::string{to_string(verdict.kind)};
+  json["reason"] = std::string{to_string(verdict.reason)};
+  json["entry"] = verdict.entry == Verdict::no_entry ? Json(nullptr) : Json(verdict.entry);
+  json["verified"] = verdict.verified;
+  json["code"] = verdict.code ? Json(*verdict.code) : Json(nullptr);
+  json["damage"] = verdict.damage == Damage::none ? Json(nullptr) : Json(std::string{to_string(verdict.damage)});
+  json["image"] = verdict.entry == Verdict::no_entry ? Json(nullptr) : Json(std::string{to_string(verdict.image)});
+  json["target"] = has_target ? Json(to_string(verdict.image, verdict.target)) : Json(nullptr);
+  json["ptx"] = verdict.ptx == PtxVersion{} ? Json(nullptr) : Json(to_string(verdict.ptx));
+}
+
+/// "code" is what the driver answered; -1 where the image was kept from it and nobody can say what it would answer.
+/// "function" is null unless one failed; "verdict" is what was to be expected.
 template <class Json>
 void to_json(Json& json, LoadResult const& result) {
   json = Json::object();
@@ -325,6 +360,10 @@ void to_json(Json& json, LoadResult const& result) {
   json["loads"] = result.loads();
   json["code"] = result.code;
   json["no_context"] = result.no_context;
+  json["kept_from_driver"] = result.kept_from_driver;
+  json["verdict"] = Json(result.verdict);
+  json["function"] = nullptr;
+  if (!result.function.empty()) put_text(json, "function", std::string_view{result.function});
   put_text(json, "log", std::string_view{result.log});
 }
 

@@ -258,7 +258,7 @@ template <class E>
   if (text == "PCI_BUS_ID" || text == "FASTEST_FIRST") return effect;
   if (text.size() > longest_device_order)
     return {"FASTEST_FIRST", Evidence::measured, "it is longer than the driver takes", "write PCI_BUS_ID"};
-  effect.value = "cuInit fails with 101: no CUDA";
+  effect.value = "no valid order: cuInit fails with 101";
   effect.problem = "it must be exactly PCI_BUS_ID or FASTEST_FIRST";
   effect.fix = equal_ignoring_case(trim(text), "fastest_first") ? "write FASTEST_FIRST" : "write PCI_BUS_ID";
   effect.fatal = true;

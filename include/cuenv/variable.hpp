@@ -42,11 +42,19 @@ enum class Moment {
 struct Effect {
   /// The effective value in words: "on", "32", "1 byte: nothing new is cached".
   std::string value;
-  Evidence evidence = Evidence::documented;  ///< of `value`
-  std::string problem = {};                  ///< filled where the text does not mean what it seems to: what is wrong
-  std::string fix = {};                      ///< what to type instead; empty without a problem
+  /// Of `value`; nothing where what the driver makes of it is not known.
+  std::optional<Evidence> evidence = Evidence::documented;
+  std::string problem = {};  ///< filled where the text does not mean what it seems to: what is wrong
+  std::string fix = {};      ///< what to type instead; empty without a problem
   /// True where the driver dies of it: cuInit or the context fails.
   bool fatal = false;
+};
+
+/// What whoever sets a variable can do with it in a process of other rights: what makes it privileged input.
+enum class Privilege {
+  none,          ///< nothing of the kind
+  writes_files,  ///< the text is a place where the process that reads it makes files, pipes or folders
+  runs_code      ///< the text, or one of its forms, names what is run
 };
 
 /// What is known of a variable, whatever its type: one row of the table in variables.hpp.
@@ -64,8 +72,8 @@ struct VariableInfo {
   std::string_view platform;
   /// One line on what it is for.
   std::string_view purpose;
-  /// True where the value can run code or write files anywhere: to be treated as privileged input.
-  bool privileged = false;
+  /// What its value can do beside its purpose; anything but `none` is to be treated as privileged input.
+  Privilege privilege = Privilege::none;
 };
 
 /// A variable that a program can set: its row, and how its values are read and written. Nothing it points at throws

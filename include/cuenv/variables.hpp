@@ -25,6 +25,7 @@ namespace detail {
 
 inline constexpr auto measured = Evidence::measured;
 inline constexpr auto documented = Evidence::documented;
+inline constexpr auto writes_files = Privilege::writes_files;
 
 template <Evidence evidence = documented>
 constexpr Variable<bool> switch_row(VariableInfo info) {
@@ -58,7 +59,7 @@ constexpr Variable<std::string> directory_row(VariableInfo const& info) {
 }  // namespace detail
 
 // A row: name, accepted text, default, when it is read and how that is known, first and last CUDA version ("" where not
-// established), platform ("" for every), purpose, privileged.
+// established), platform ("" for every), purpose, privilege.
 
 // Which devices -------------------------------------------------------------------------------------------------------
 
@@ -89,7 +90,7 @@ inline constexpr Variable<bool> managed_force_device_alloc{
 /// CUDA_CACHE_PATH: the folder of what is compiled from PTX.
 inline constexpr Variable<std::string> cache_path{
     {"CUDA_CACHE_PATH", "a directory", "$HOME/.nv/ComputeCache (Windows: %APPDATA%\\NVIDIA\\ComputeCache)",
-     Moment::init, detail::measured, "", "", "", "where code compiled from PTX is kept"},
+     Moment::init, detail::measured, "", "", "", "where code compiled from PTX is kept", detail::writes_files},
     detail::parse_directory,
     detail::format_text,
     detail::cache_path_effect};
@@ -216,7 +217,7 @@ inline constexpr Variable<bool> default_stack_size_max =
 /// CUDA_LOG_FILE: where the driver's own words on errors go: a path, stdout or stderr. Since CUDA 12.9.
 inline constexpr Variable<std::string> log_file{
     {"CUDA_LOG_FILE", "stdout, stderr or a file", "no log", Moment::unknown, detail::documented, "12.9", "", "",
-     "the driver's own words on errors; a bad path is noticed at the first entry only"},
+     "the driver's own words on errors; a bad path is noticed at the first entry only", detail::writes_files},
     detail::parse_text,
     detail::format_text,
     detail::log_file_effect};
@@ -245,9 +246,10 @@ inline constexpr Variable<std::string> coredump_generation_flags{
     detail::coredump_flags_effect};
 
 /// CUDA_COREDUMP_FILE: the path of GPU core dumps. Privileged: with a leading | it runs a command.
-inline constexpr Variable<std::string> coredump_file = detail::text_row(
-    {"CUDA_COREDUMP_FILE", "a path with %h, %p, %t; with a leading | a shell command", "core_TIME_HOST_PID.nvcudmp",
-     Moment::init, detail::documented, "", "", "", "where core dumps go; a leading | runs a command", true});
+inline constexpr Variable<std::string> coredump_file =
+    detail::text_row({"CUDA_COREDUMP_FILE", "a path with %h, %p, %t; with a leading | a shell command",
+                      "core_TIME_HOST_PID.nvcudmp", Moment::init, detail::documented, "", "", "",
+                      "where core dumps go; a leading | runs a command", Privilege::runs_code});
 
 /// CUDA_ENABLE_USER_TRIGGERED_COREDUMP: true makes a pipe that asks for a GPU core dump.
 inline constexpr Variable<bool> user_triggered_coredump =
@@ -257,7 +259,7 @@ inline constexpr Variable<bool> user_triggered_coredump =
 /// CUDA_COREDUMP_PIPE: the name of that pipe.
 inline constexpr Variable<std::string> coredump_pipe =
     detail::text_row({"CUDA_COREDUMP_PIPE", "a name with %h, %p, %t", "corepipe.cuda.HOST.PID", Moment::init,
-                      detail::documented, "", "", "", "the name of that pipe"});
+                      detail::documented, "", "", "", "the name of that pipe", detail::writes_files});
 
 /// CUDA_COREDUMP_SHOW_PROGRESS: true says on standard error how far a core dump is.
 inline constexpr Variable<bool> coredump_show_progress =
@@ -269,15 +271,15 @@ inline constexpr Variable<bool> coredump_show_progress =
 /// CUDA_MPS_PIPE_DIRECTORY: the folder in which the MPS daemon is found; an empty text keeps CUDA from MPS. Linux.
 inline constexpr Variable<std::string> mps_pipe_directory{
     {"CUDA_MPS_PIPE_DIRECTORY", "a directory; empty for no MPS", "/tmp/nvidia-mps", Moment::init, detail::measured, "",
-     "", "Linux", "where the MPS daemon is found; a process that finds one becomes its client"},
+     "", "Linux", "where the MPS daemon is found; a process that finds one becomes its client", detail::writes_files},
     detail::parse_mps_folder,
     detail::format_text,
     detail::mps_folder_effect};
 
 /// CUDA_MPS_LOG_DIRECTORY: the folder in which the MPS daemon writes. Linux.
-inline constexpr Variable<std::string> mps_log_directory =
-    detail::directory_row({"CUDA_MPS_LOG_DIRECTORY", "a directory", "/var/log/nvidia-mps", Moment::not_driver,
-                           detail::documented, "", "", "Linux", "where the MPS daemon writes; read when it starts"});
+inline constexpr Variable<std::string> mps_log_directory = detail::directory_row(
+    {"CUDA_MPS_LOG_DIRECTORY", "a directory", "/var/log/nvidia-mps", Moment::not_driver, detail::documented, "", "",
+     "Linux", "where the MPS daemon writes; read when it starts", detail::writes_files});
 
 /// CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: share of a GPU that an MPS client may use, 1 to 100 percent: the device then has
 /// so many multiprocessors (of the 132 of an H200, 50 leave 66, 10 leave 12, and 5 and less leave 8; measured). Linux.

@@ -8,6 +8,7 @@
 #include <cuenv/image.hpp>
 #include <cuenv/verdict.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,35 @@ CUENV_NAMESPACE_BEGIN
     case VerdictKind::nothing: break;
   }
   return "nothing";
+}
+
+/// The enumerator's name, in JSON.
+[[nodiscard]] constexpr std::string_view to_string(Reason reason) noexcept {
+  constexpr std::string_view names[] = {"matches",
+                                        "empty_file",
+                                        "no_gpu_code",
+                                        "no_entries",
+                                        "host_file",
+                                        "damage",
+                                        "only_lto_ir",
+                                        "older_gpu_only",
+                                        "newer_gpu_only",
+                                        "ptx_above_gpu",
+                                        "other_family",
+                                        "other_gpu_only",
+                                        "unknown_kind",
+                                        "unknown_family",
+                                        "integrated_gpu",
+                                        "cubins_passed_over",
+                                        "jit_disabled",
+                                        "lying_header",
+                                        "ptx_without_target",
+                                        "ptx_32_bit",
+                                        "ptx_too_old_for_target",
+                                        "ptx_newer_than_driver",
+                                        "compression_newer_than_driver"};
+  static_assert(sizeof names / sizeof *names == static_cast<std::size_t>(Reason::compression_newer_than_driver) + 1);
+  return names[static_cast<std::size_t>(reason)];
 }
 
 /// The nvcc option that adds code for a GPU: "-gencode arch=compute_90,code=sm_90", or the same with code=compute_90.

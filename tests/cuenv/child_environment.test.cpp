@@ -46,6 +46,38 @@ TEST_CASE("a child is refused what a session is refused", "[child_environment]")
   CHECK_THROWS_AS(environment_for(settings, own, cuenv_tests::two_h200()), cuenv::SettingsError);
 }
 
+TEST_CASE("a child is refused a value that ends CUDA in it, and keeps what may be meant", "[child_environment]") {
+  auto const thrown = [](Settings const& settings, DescribedEnvironment::Map const& variables,
+                         cuenv::Machine const& machine) -> std::string {
+    DescribedEnvironment const own{variables};
+    try {
+      (void)environment_for(settings, own, machine);
+    } catch (cuenv::SettingsError const& error) {
+      return error.what();
+    }
+    return {};
+  };
+  for (auto const& machine : {cuenv_tests::two_h200(), cuenv::Machine{}}) {
+    for (char const* order : {"pci_bus_id", "", "PCI_BUS_ID "}) {
+      CHECK_THAT(thrown({}, {{"CUDA_DEVICE_ORDER", order}}, machine),
+                 ContainsSubstring("it must be exactly PCI_BUS_ID or FASTEST_FIRST") &&
+                     ContainsSubstring("cuInit fails with 101") && ContainsSubstring("write PCI_BUS_ID"));
+    }
+    Settings settings;
+    settings.set(cuenv::device_order, cuenv::DeviceOrder::pci_bus_id);
+    CHECK_THAT(thrown(settings, {{"CUDA_DEVICE_ORDER", "pci"}}, machine), ContainsSubstring("write PCI_BUS_ID"));
+    Settings replaces;
+    replaces.set(cuenv::device_order, cuenv::DeviceOrder::pci_bus_id, Precedence::override);
+    CHECK(thrown(replaces, {{"CUDA_DEVICE_ORDER", "pci"}}, machine).empty());
+  }
+  CHECK_THAT(thrown({}, {{"CUDA_VISIBLE_DEVICES", "0,0"}}, cuenv_tests::two_h200()),
+             ContainsSubstring("an earlier entry has selected already"));
+  CHECK(thrown({}, {{"CUDA_VISIBLE_DEVICES", "0,0"}}, {}).empty());  // nobody knows what 0 is
+  for (char const* hidden : {"", "-1", "9"}) {
+    CHECK(thrown({}, {{"CUDA_VISIBLE_DEVICES", hidden}}, cuenv_tests::two_h200()).empty());
+  }
+}
+
 TEST_CASE("pointers end with a null pointer", "[child_environment]") {
   Lines texts{"A=1", "B="};
   auto const pointers = cuenv::pointers_to(texts);

@@ -31,7 +31,7 @@ TEST_CASE("a found text is explained with what the driver makes of it", "[explai
         Row{"CUDA_LAUNCH_BLOCKING", "0", "off", false},
         Row{"CUDA_CACHE_MAXSIZE", "1G", "1 byte: nothing new is cached", true},
         Row{"CUDA_DEVICE_MAX_CONNECTIONS", "64", "32", true},
-        Row{"CUDA_DEVICE_ORDER", "pci_bus_id", "cuInit fails with 101: no CUDA", true},
+        Row{"CUDA_DEVICE_ORDER", "pci_bus_id", "no valid order: cuInit fails with 101", true},
         Row{"CUDA_MODULE_LOADING", "AUTO", "lazy", true}, Row{"CUDA_CACHE_PATH", "~/x", "nothing is cached", true},
         Row{"CUDA_VISIBLE_DEVICES", "1,0", "logical 0 = physical 1, logical 1 = physical 0", false},
         Row{"CUDA_VISIBLE_DEVICES", "0-1", "logical 0 = physical 0", true},
@@ -51,6 +51,22 @@ TEST_CASE("what only documents say is marked so", "[explain]") {
   CHECK(explain_one("CUDA_SCALE_LAUNCH_QUEUES", "8x").effect->value == "1x");
 }
 
+TEST_CASE("what is not known has no evidence", "[explain]") {
+  auto const of = [](std::vector<cuenv::Assignment> const& variables, cuenv::Machine const& machine) {
+    return explain_variables(variables, machine).back().effect.value();
+  };
+  auto const unknown = of({{"CUDA_VISIBLE_DEVICES", "0"}}, {});
+  CHECK(unknown.value == "not known: the GPUs of this machine are not known");
+  CHECK_FALSE(unknown.evidence);
+  CHECK_FALSE(unknown.fatal);
+  // What does not depend on the machine is known all the same.
+  auto const invalid = of({{"CUDA_DEVICE_ORDER", "pci"}, {"CUDA_VISIBLE_DEVICES", "0"}}, {});
+  CHECK(invalid.value == "no CUDA: the order is invalid");
+  CHECK(invalid.evidence == cuenv::Evidence::measured);
+  CHECK(invalid.fatal);
+  CHECK(of({{"CUDA_VISIBLE_DEVICES", "0"}}, cuenv_tests::unlike_gpus()).evidence == cuenv::Evidence::documented);
+}
+
 TEST_CASE("variables of tools are explained without an effect of the driver's", "[explain]") {
   auto const explanation = explain_one("NVIDIA_VISIBLE_DEVICES", "void");
   CHECK_FALSE(explanation.effect);
@@ -61,6 +77,8 @@ TEST_CASE("variables of tools are explained without an effect of the driver's", 
 TEST_CASE("values that run code are pointed out", "[explain]") {
   CHECK(explain_one("CUDA_COREDUMP_FILE", "|cat").findings.at(0).code == "environment.runs_code");
   CHECK(explain_one("CUDA_COREDUMP_FILE", "core.%p").findings.empty());
+  CHECK(explain_one("CUDA_LOG_FILE", "/tmp/log").findings.empty());  // it writes there, and runs nothing
+  CHECK(explain_one("CUDA_CACHE_PATH", "/tmp/cache").findings.empty());
   CHECK(explain_one("CUDA_INJECTION64_PATH", "/x.so").findings.at(0).code == "environment.runs_code");
 }
 

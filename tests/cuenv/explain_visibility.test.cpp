@@ -6,6 +6,7 @@
 #include "support/visible_devices_table.hpp"
 
 #include <string>
+#include <vector>
 
 using namespace cuenv_tests;
 using cuenv::Diagnostic;
@@ -95,13 +96,6 @@ TEST_CASE("the entry that ends a list says how many it takes with it", "[explain
 }
 
 TEST_CASE("the beginning of several UUIDs selects none of them", "[explain_visibility]") {
-  auto const alone = explained({"GPU-0", std::nullopt}, alike_gpus(4));
-  REQUIRE(alone.size() == 1);
-  CHECK(to_string(alone[0]) ==
-        "error: CUDA_VISIBLE_DEVICES=GPU-0 at byte 0: 'GPU-0' begins the UUID of more than one GPU\n"
-        "  driver: the list ends here; nothing is visible, and cuInit gives 100 (no device)\n"
-        "  fix: write more digits of the UUID");
-  CHECK(alone[0].code == "visible_devices.ambiguous_uuid");
   auto const second = explained({"GPU-01,GPU-0,GPU-02", std::nullopt}, alike_gpus(4));
   REQUIRE(second.size() == 1);
   CHECK(second[0].code == "visible_devices.ambiguous_uuid");
@@ -109,6 +103,80 @@ TEST_CASE("the beginning of several UUIDs selects none of them", "[explain_visib
   CHECK(second[0].offset == 7);
   CHECK(second[0].driver == "the list ends here; 1 later entry is not looked at");
   CHECK(explained({"GPU-0", std::nullopt}, alike_gpus(1)).empty());
+}
+
+TEST_CASE("of a UUID that is cut too short all that it can mean are named, and how much would do",
+          "[explain_visibility]") {
+  auto machine = two_h200();
+  machine.gpus[1].uuid = cuenv::parse_uuid("5a9c1f04-3e7b-4d2f-8c66-0b1d2e3f4a5b");
+  for (char const* text : {"GPU-5a9c", "GPU-5A9C1F04-3e7b-4d2", "GPU--"}) {
+    INFO(text);
+    auto const findings = explained({text, std::nullopt}, machine);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].code == "visible_devices.ambiguous_uuid");
+    CHECK(findings[0].what == "'" + std::string{text} + "' begins the UUID of more than one GPU: " + uuid_0 +
+                                  " (GPU 0), GPU-5a9c1f04-3e7b-4d2f-8c66-0b1d2e3f4a5b (GPU 1)");
+    CHECK(findings[0].fix == "write 18 characters of the UUID or more, such as GPU-5a9c1f04-3e7b-4d21");
+  }
+  CHECK(explained({"GPU-5a9c1f04-3e7b-4d21", std::nullopt}, machine).empty());
+
+  machine.gpus[1].uuid = machine.gpus[0].uuid;  // a broken description: no length would do
+  CHECK(explained({"GPU-5a9c", std::nullopt}, machine).at(0).fix == "write more digits of the UUID");
+}
+
+TEST_CASE("what would do is one UUID's alone, and one character less is not", "[explain_visibility]") {
+  Generator generator;
+  int tried = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::vector<cuenv::Gpu> gpus;
+    for (unsigned gpu = 0; gpu < 5; ++gpu) {
+      std::string digits = generator.text("01", 5);
+      digits.resize(32, '0');
+      digits[31] = static_cast<char>('0' + gpu);
+      for (std::size_t const at : {8U, 13U, 18U, 23U}) digits.insert(at, 1, '-');
+      gpus.push_back(described_gpu("GPU-" + digits, gpu + 1));
+    }
+    auto const machine = described_machine(gpus);
+    auto const findings = explained({"GPU-0", std::nullopt}, machine);
+    if (findings.empty() || findings[0].code != "visible_devices.ambiguous_uuid") continue;
+    ++tried;
+    auto const all = cuenv::detail::begun_uuids("GPU-0", machine);
+    std::size_t const length = cuenv::detail::telling_length(all).value_or(0);
+    bool shorter_does = true;
+    for (auto const& one : all) {
+      CHECK(explained({"GPU-" + one.uuid.substr(0, length), std::nullopt}, machine).empty());
+      shorter_does =
+          shorter_does && explained({"GPU-" + one.uuid.substr(0, length - 1), std::nullopt}, machine).empty();
+    }
+    CHECK_FALSE(shorter_does);
+  }
+  CHECK(tried > 100);
+}
+
+TEST_CASE("of many GPUs that a UUID can mean eight are named", "[explain_visibility]") {
+  auto const findings = explained({"GPU-0", std::nullopt}, alike_gpus(12));
+  REQUIRE(findings.size() == 1);
+  CHECK_THAT(findings[0].what, ContainsSubstring("(GPU 0)") && ContainsSubstring("(GPU 7) and 4 more"));
+  CHECK_THAT(findings[0].what, !ContainsSubstring("(GPU 8)"));
+  CHECK(findings[0].fix == "write 2 characters of the UUID or more, such as GPU-00");
+}
+
+TEST_CASE("of MIG instances too, in both forms of their names", "[explain_visibility][mig]") {
+  auto machine = mig_machine("580.1");
+  machine.gpus[0].mig[1].uuid = cuenv::parse_uuid("10000000-0000-5000-8000-000000000009");
+  auto const findings = explained({"MIG-1", std::nullopt}, machine);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].what == std::string{"'MIG-1' begins the UUID of more than one GPU: "} + mig_uuid[0] +
+                                " (GPU 0), MIG-10000000-0000-5000-8000-000000000009 (GPU 0)");
+  CHECK(findings[0].fix == std::string{"write 36 characters of the UUID or more, such as "} + mig_uuid[0]);
+
+  machine.gpus[1] = machine.gpus[0];
+  machine.gpus[1].uuid = cuenv::parse_uuid("5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4aff");
+  auto const old_form = explained({"MIG-GPU-5a9c/2/0", std::nullopt}, machine);
+  REQUIRE(old_form.size() == 1);
+  CHECK_THAT(old_form[0].what, ContainsSubstring(uuid_0 + std::string{" (GPU 0), GPU-5a9c1f04"}));
+  CHECK(old_form[0].fix ==
+        "write 35 characters of the UUID or more, such as MIG-GPU-5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5/2/0");
 }
 
 TEST_CASE("an index of the host inside a container of one GPU is explained", "[explain_visibility]") {

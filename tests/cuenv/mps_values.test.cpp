@@ -78,6 +78,21 @@ TEST_CASE("what the driver makes of memory limits", "[mps_values]") {
         Row{",0=1G", "no limit", false},
         Row{" 0=1G", "no limit", false},
         Row{"0=1G,x", "no limit", false},
+        Row{"0=1G,", "0: 1 GiB", false},
+        Row{"0=1G,,", "no limit", false},
+        Row{"0=1G ,1=1G", "0: 1 GiB, 1: 1 GiB", false},
+        Row{"0=1G, 1=1G", "no limit", false},
+        Row{"00=1G", "00: 1 GiB", true},
+        Row{"+0=1G", "no limit", false},
+        Row{"0=+1G", "0: 1 GiB", false},
+        Row{"0= 1G", "0: 1 GiB", false},
+        Row{"0=0x1G", "0: no limit", false},
+        Row{"GPU-=1G", "no limit", false},
+        Row{"0=1G=2G", "0: 1 GiB", false},
+        Row{"0a=1G", "0a: 1 GiB", false},
+        Row{"0;=1G", "0;: 1 GiB", false},
+        Row{"0x0=1G", "0x0: 1 GiB", false},
+        Row{"-1=1G", "no limit", false},
         Row{"", "no limit", false}}) {
     INFO("'" << row.text << "'");
     Effect const effect = cuenv::mps_pinned_device_mem_limit.effect(row.text);

@@ -169,7 +169,7 @@ TEST_CASE("a short UUID works in CUDA and the tools do not find it", "[user_repo
   CHECK(visible_count("GPU-0", alike) == 0);
   CHECK_THAT(explained("GPU-0", alike), ContainsSubstring("'GPU-0' begins the UUID of more than one GPU") &&
                                             ContainsSubstring("the list ends here") &&
-                                            ContainsSubstring("write more digits of the UUID"));
+                                            ContainsSubstring("write 2 characters of the UUID or more"));
 }
 
 TEST_CASE("five GPUs are listed, two or none are there", "[user_reports]") {

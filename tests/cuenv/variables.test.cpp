@@ -54,6 +54,18 @@ TEST_CASE("variables are read at the moments that were measured", "[variables]")
   }
 }
 
+TEST_CASE("what names a place to write, or what is run, is privileged", "[variables]") {
+  std::string writes;
+  std::string runs;
+  for (cuenv::VariableRow const& row : cuenv::settable_variables) {
+    if (row.info->privilege == cuenv::Privilege::writes_files) writes += std::string{row.info->name} + "\n";
+    if (row.info->privilege == cuenv::Privilege::runs_code) runs += std::string{row.info->name} + "\n";
+  }
+  CHECK(writes ==
+        "CUDA_CACHE_PATH\nCUDA_LOG_FILE\nCUDA_COREDUMP_PIPE\nCUDA_MPS_PIPE_DIRECTORY\nCUDA_MPS_LOG_DIRECTORY\n");
+  CHECK(runs == "CUDA_COREDUMP_FILE\n");
+}
+
 TEST_CASE("what is formatted is read as the same value", "[variables]") {
   for (bool on : {false, true}) {
     check_round_trip(cuenv::launch_blocking, on);

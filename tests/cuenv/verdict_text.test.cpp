@@ -111,11 +111,15 @@ TEST_CASE("every reason and every kind has words", "[judge]") {
     Verdict verdict;
     verdict.reason = static_cast<Reason>(i);
     CHECK_FALSE(reason_text(verdict, h200).empty());
+    CHECK_FALSE(to_string(verdict.reason).empty());
     LoadConditions anywhere = h200;
     anywhere.driver.reset();
     CHECK_FALSE(reason_text(verdict, anywhere).empty());
     CHECK(fix_line(verdict, h200).empty() == (verdict.reason == Reason::matches));
   }
+  CHECK(to_string(Reason::matches) == "matches");
+  CHECK(to_string(Reason::unknown_family) == "unknown_family");
+  CHECK(to_string(Reason::compression_newer_than_driver) == "compression_newer_than_driver");
   CHECK(to_string(VerdictKind::native) == "native");
   CHECK(to_string(VerdictKind::nothing) == "nothing");
   CHECK(gencode_option({12, 1}) == "-gencode arch=compute_121,code=sm_121");

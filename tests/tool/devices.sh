@@ -2,8 +2,8 @@
 h200=$DATA/topology_two_h200.json
 
 call 1 devices --topology "$h200" --visible 1,9 --json
-same "the whole document" '{"cuInit":0,"devices":[{"compute_capability":"9.0","logical":0,"mig":null,"name":"NVIDIA H200","pci":"0000:00:07.0","physical":1,"uuid":"GPU-c07e88d2-91ab-4f3c-a5d0-7e6f5d4c3b2a"}],"dropped":[{"entry":"9","offset":2,"reason":"out_of_range"}],"error":null,"evidence":"measured","order":"FASTEST_FIRST","schema":1,"source":"described","visible":"1,9"}' \
-  "$(at "" | sed 's/"findings":\[.*\],"order"/"order"/')"
+same "the whole document" '{"cuInit":0,"devices":[{"compute_capability":"9.0","logical":0,"mig":null,"name":"NVIDIA H200","pci":"0000:00:07.0","physical":1,"uuid":"GPU-c07e88d2-91ab-4f3c-a5d0-7e6f5d4c3b2a"}],"dropped":[{"entry":"9","offset":2,"reason":"out_of_range"}],"error":null,"evidence":"measured","list_is_ignored":false,"order":"FASTEST_FIRST","order_is_ignored":false,"order_is_invalid":false,"reason_unknown":null,"schema":1,"source":"described","visible":"1,9"}' \
+  "$(at "" | sed 's/"findings":\[.*\],"list/"list/')"
 call 1 devices --topology "$h200" --visible 0,0 --json
 same "a void list" '{"code":101,"entry":"0","offset":2}
 101
@@ -18,6 +18,12 @@ PCI_BUS_ID
 1" "$(at /visible /order /devices/0/physical)"
 CUDA_DEVICE_ORDER=pci call 1 devices --topology "$h200" --json
 same "an invalid order" "101" "$(at /cuInit)"
+sed 's/c07e88d2-91ab/5a9c1f04-3e7b/' "$h200" >"$work/alike.json"
+call 1 devices --topology "$work/alike.json" --visible GPU-5a9c
+same "nothing is wider than 80 columns" "" "$(awk 'length > 80' "$work/out")"
+text=$(tr -s '\n ' ' ' <"$work/out")
+has "the GPUs that a UUID can mean" "more than one GPU: GPU-5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5b (GPU 0), GPU-5a9c1f04-3e7b-4f3c-a5d0-7e6f5d4c3b2a (GPU 1)" "$text"
+has "how much would do" "write 16 characters of the UUID or more, such as GPU-5a9c1f04-3e7b-4d" "$text"
 call 1 devices --topology "$h200" --visible 0,GPU-c07e88d2-91ab-4f3c-a5d0-7e6f5d4c3b2a,9
 same "nothing is wider than 80 columns" "" "$(awk 'length > 80' "$work/out")"
 CUDA_VISIBLE_DEVICES=7 call 0 devices --topology "$h200" --visible 0
@@ -98,7 +104,9 @@ has "text" "GPU-c07e88d2-91ab-4f3c-a5d0-7e6f5d4c3b2a" "$out"
 # No driver at all.
 if [ ! -e /dev/nvidiactl ]; then
   LD_LIBRARY_PATH= call 1 devices --json --init
-  same "no driver" null "$(at /cuInit)"
+  same "no driver" "null
+null
+CUDA was not started: there is no driver" "$(at /cuInit /evidence /reason_unknown)"
 fi
 
 # Documents that are no machines: one sentence, with the file's name.

@@ -34,6 +34,15 @@ same "nothing is set" "[]" "$(at /variables)"
 CUDA_VISIBLE_DEVICE=0 call 1 explain
 has "a slip of the pen" "did you mean CUDA_VISIBLE_DEVICES?" "$out"
 
+# On a machine of which nothing is known, what is not known is not called measured.
+if [ ! -e /proc/driver/nvidia ]; then
+  LD_LIBRARY_PATH= call 0 explain CUDA_VISIBLE_DEVICES=0
+  has "text" "effective  not known: the GPUs of this machine are not known
+" "$out"
+  LD_LIBRARY_PATH= call 0 explain --json CUDA_VISIBLE_DEVICES=0
+  same "JSON" null "$(at /variables/0/evidence)"
+fi
+
 # Bytes that are not UTF-8.
 call 0 explain --json "CUDA_CACHE_PATH=/tmp/$(printf 'a\377\303(b')"
 same "bytes in hex" "2f746d702f61ffc32862" "$(at /variables/0/text_hex)"
@@ -47,9 +56,4 @@ call 2 explain CUDA_LAUNCH_BLOCKING
 has "what is wrong" "write NAME=VALUE" "$err"
 call 2 explain =1
 call 2 explain --no-such-option
-call 2
-call 2 no-such-command
-call 0 --help
-call 0 explain --help
-call 0 --version
 finish

@@ -16,7 +16,7 @@ set(tool_environment
   "SIMULATED_ROOT=set:$<TARGET_FILE:cuenv_simulated_root>"
   "MACHINES=set:${CMAKE_CURRENT_SOURCE_DIR}/simulated/machines"
   ${process_environment})
-foreach(command explain devices images check doctor cache run env verify)
+foreach(command help explain devices images check doctor cache run env verify)
   add_test(NAME "tool: ${command}" COMMAND ${CUENV_SH} ${CMAKE_CURRENT_SOURCE_DIR}/tool/${command}.sh)
   set_tests_properties("tool: ${command}" PROPERTIES LABELS tool ENVIRONMENT_MODIFICATION
     "${tool_environment};LD_LIBRARY_PATH=set:$<TARGET_FILE_DIR:cuenv_simulated_driver>;CUENV_SIMULATED_ROOT=set:${process_root}")

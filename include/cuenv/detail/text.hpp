@@ -204,6 +204,28 @@ struct Strtoull {
   return distance > limit ? limit + 1 : distance;
 }
 
+/// Of the names that it is shown, the one nearest to a text: for "did you mean". Both must outlive it.
+class NearestName {
+ public:
+  /// A name that takes more than `limit` edits is not near.
+  NearestName(std::string_view text, std::size_t limit) noexcept : text_{text}, limit_{limit} {}
+
+  /// Of names that are as near as another the first counts.
+  void consider(std::string_view name) {
+    std::size_t const distance = edit_distance(text_, name, limit_);
+    if (distance > limit_) return;
+    found_ = name;
+    limit_ = distance == 0 ? 0 : distance - 1;
+  }
+  /// Empty where no name was near.
+  [[nodiscard]] std::string_view found() const noexcept { return found_; }
+
+ private:
+  std::string_view text_;
+  std::size_t limit_;
+  std::string_view found_;
+};
+
 }  // namespace detail
 CUENV_NAMESPACE_END
 

@@ -178,6 +178,21 @@ TEST_CASE("the distance between names is the same both ways", "[text]") {
   }
 }
 
+TEST_CASE("the nearest name is the first of those with the fewest slips", "[text]") {
+  auto const nearest = [](std::string_view text, std::size_t limit) {
+    cuenv::detail::NearestName name{text, limit};
+    for (char const* known : {"explain", "check", "cache", "devices"}) name.consider(known);
+    return std::string{name.found()};
+  };
+  CHECK(nearest("chekc", 1) == "check");
+  CHECK(nearest("cacke", 2) == "cache");
+  CHECK(nearest("chche", 2) == "cache");   // one slip from it, two from the one before
+  CHECK(nearest("cheche", 2) == "check");  // two from both
+  CHECK(nearest("check", 0) == "check");
+  CHECK(nearest("chek", 0).empty());
+  CHECK(nearest("doctor", 2).empty());
+}
+
 TEST_CASE("what cannot be seen is shown", "[text]") {
   CHECK(printable("0,\xc2\xa0"
                   "1") == "0,\\xc2\\xa01");  // no-break space

@@ -1,6 +1,8 @@
 #include <cuenv/diagnosis/redact.hpp>
+#include <cuenv/explain_visibility.hpp>
 
 #include "support/catch.hpp"
+#include "support/described_machines.hpp"
 #include "support/described_tree.hpp"
 
 namespace {
@@ -49,6 +51,18 @@ TEST_CASE("what was meant to be a UUID is hidden too", "[diagnosis]") {
   CHECK(redact("uuid=5a9c1f043e7b4d218c660b1d2e3f4a5b") == "uuid=<uuid 1>");
   CHECK(redact("GPU-5a9c1f043e7b4d218c660b1d2e3f4a5b") == "GPU-<uuid 1>");
   CHECK(redact("GPU_5a9c1f04-3e7b-4d21-8c66-0b1d2e3f4a5b") == "GPU_<uuid 1>");
+}
+
+TEST_CASE("of a UUID that can mean several none is shown", "[diagnosis]") {
+  auto machine = cuenv_tests::two_h200();
+  machine.gpus[1].uuid = cuenv::parse_uuid("5a9c1f04-3e7b-4d2f-8c66-0b1d2e3f4a5b");
+  cuenv::VisibilityVariables const variables{"GPU-5", std::nullopt};
+  auto const findings = cuenv::explain(cuenv::resolve_visibility(variables, machine), variables, machine);
+  REQUIRE(findings.size() == 1);
+  cuenv::Redactor redact;
+  CHECK(redact(findings[0].what) ==
+        "'GPU-<uuid...>' begins the UUID of more than one GPU: GPU-<uuid 1> (GPU 0), GPU-<uuid 2> (GPU 1)");
+  CHECK(redact(findings[0].fix) == "write 18 characters of the UUID or more, such as GPU-<uuid 1...>");
 }
 
 TEST_CASE("words and numbers that are no UUID stay", "[diagnosis]") {
