@@ -114,6 +114,24 @@ inline constexpr std::string_view path_separators = "/\\";
 inline constexpr std::string_view path_separators = "/";
 #endif
 
+/// The length of what a path cannot lose: the "/", on Windows with the drive before it.
+[[nodiscard]] constexpr std::size_t root_length(std::string_view path) noexcept {
+#ifdef _WIN32
+  return path.size() > 1 && path[1] == ':' ? 3 : 1;
+#else
+  (void)path;
+  return 1;
+#endif
+}
+
+/// The folder that a path lies in, which for the root is the root; "." where the path is a name alone.
+[[nodiscard]] inline std::string folder_of(std::string_view path) {
+  std::size_t const slash = path.find_last_of(path_separators);
+  if (slash == std::string_view::npos) return ".";
+  std::size_t const root = root_length(path);
+  return std::string{path.substr(0, slash < root ? root : slash)};
+}
+
 /// A path's last part.
 [[nodiscard]] constexpr std::string_view file_name(std::string_view path) noexcept {
   return path.substr(path.find_last_of(path_separators) + 1);

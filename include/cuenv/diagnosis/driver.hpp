@@ -3,6 +3,7 @@
 
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/detail/compat_note.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
@@ -87,10 +88,6 @@ namespace detail {
     if (release.driver_branch != 0 && release.driver_branch <= branch) cuda = release.cuda;
   }
   return cuda;
-}
-
-[[nodiscard]] inline std::string folder_of(std::string_view path) {
-  return std::string{path.substr(0, path.rfind('/'))};
 }
 
 /// In a folder of the toolkit's (/usr/local/cuda-13.0/compat) or of conda's (cuda-compat) package.

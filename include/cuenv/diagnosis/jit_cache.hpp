@@ -2,6 +2,7 @@
 #define CUENV_DIAGNOSIS_JIT_CACHE_HPP
 
 #include <cuenv/child_environment.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
@@ -163,10 +164,7 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
   seen.folder = site.real_path(full);
   seen.exists = site.exists(seen.folder + "/.");
   seen.parent = seen.folder;
-  while (seen.parent.size() > 1 && !site.exists(seen.parent)) {
-    std::size_t const slash = seen.parent.rfind('/');
-    seen.parent.resize(slash == 0 ? 1 : slash);
-  }
+  while (seen.parent.size() > 1 && !site.exists(seen.parent)) seen.parent = detail::folder_of(seen.parent);
   std::string const parent = site.path_of(seen.parent);
   struct ::stat status {};
   bool const known = ::stat(parent.c_str(), &status) == 0;

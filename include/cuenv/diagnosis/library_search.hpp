@@ -4,6 +4,7 @@
 #include <cuenv/detail/bytes.hpp>
 #include <cuenv/detail/cubin.hpp>
 #include <cuenv/detail/elf_dynamic.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/version.hpp>
@@ -256,16 +257,12 @@ struct NeededLibrary {
 [[nodiscard]] inline std::vector<NeededLibrary> needed_libraries(Site const& site, std::string const& file) {
   constexpr std::size_t most = 512;
   std::vector<NeededLibrary> libraries;
-  auto const folder_of = [](std::string const& path) {
-    std::size_t const slash = path.rfind('/');
-    return path.substr(0, slash == 0 ? 1 : slash);
-  };
   struct Asking {
     std::string path;
     std::vector<std::string> inherited;
   };
   std::vector<Asking> asking{{site.real_path(file), {}}};
-  std::string const program_origin = folder_of(asking.front().path);
+  std::string const program_origin = detail::folder_of(asking.front().path);
   for (std::size_t i = 0; i < asking.size(); ++i) {
     std::string const path = asking[i].path;
     auto const section = detail::read_dynamic_section(site.root + site.real_path(path));
@@ -273,7 +270,7 @@ struct NeededLibrary {
     LibrarySearch search;
     search.rpath = section->rpath;
     if (section->has_runpath) search.runpath = section->runpath;
-    search.origin = folder_of(path);
+    search.origin = detail::folder_of(path);
     search.inherited = asking[i].inherited;
     search.program_origin = program_origin;
     search.machine = section->machine;

@@ -2,6 +2,7 @@
 #define CUENV_DIAGNOSIS_TOOLKIT_HPP
 
 #include <cuenv/cuda_version.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/code_targets.hpp>
 #include <cuenv/diagnosis/cuda_runtime.hpp>
@@ -86,13 +87,6 @@ struct ToolkitWitness {
   return a.major_number != b.major_number || (a.minor_number && b.minor_number && *a.minor_number != *b.minor_number);
 }
 
-/// The folder above the folder of a file.
-[[nodiscard]] inline std::string folder_above(std::string path) {
-  for (int i = 0; i < 2; ++i)
-    path.resize(path.empty() ? 0 : path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-  return path.empty() ? "/" : path;
-}
-
 /// The toolkits that the environment points at, each as a fact.
 [[nodiscard]] inline std::vector<ToolkitWitness> find_toolkits(Site const& site, RungReport& report) {
   std::vector<ToolkitWitness> witnesses;
@@ -119,7 +113,7 @@ struct ToolkitWitness {
   for (std::string const& folder : search_folders(site, site.get("PATH").value_or(""), ":", "", 0)) {
     std::string const nvcc = folder + "/nvcc";
     if (!site.exists(site.real_path(nvcc))) continue;
-    add(nvcc_on_path, nvcc, toolkit_version(site, folder_above(site.real_path(nvcc))));
+    add(nvcc_on_path, nvcc, toolkit_version(site, folder_of(folder_of(site.real_path(nvcc)))));
     break;
   }
   std::string const list = site.get("LD_LIBRARY_PATH").value_or("");

@@ -45,6 +45,24 @@ TEST_CASE("a folder is listed without itself and the one above", "[files]") {
   CHECK_FALSE(path_exists((folder.path / "absent").string()));
 }
 
+TEST_CASE("the folder of a path", "[files]") {
+  CHECK(folder_of("/a/b.so") == "/a");
+  CHECK(folder_of("/a/b/") == "/a/b");
+  CHECK(folder_of("/a") == "/");
+  CHECK(folder_of("/") == "/");
+  CHECK(folder_of("a/b") == "a");
+  CHECK(folder_of("a") == ".");
+  CHECK(folder_of("") == ".");
+#ifdef _WIN32
+  CHECK(folder_of("C:\\a\\b") == "C:\\a");
+  CHECK(folder_of("C:\\a") == "C:\\");
+  CHECK(folder_of("C:/") == "C:/");
+  CHECK(folder_of("C:") == ".");
+#else
+  CHECK(folder_of("/a\\b") == "/");
+#endif
+}
+
 TEST_CASE("a path ends with a file's name", "[files]") {
   CHECK(file_name("/a/b.so") == "b.so");
   CHECK(file_name("b.so") == "b.so");
