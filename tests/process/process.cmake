@@ -59,6 +59,11 @@ if(NOT CMAKE_CROSSCOMPILING)
   # Beside the thread that it starts, qemu's own would be listed.
   cuenv_process_program(diagnose_start process/diagnose_start.cpp)
   cuenv_process_test("a diagnosis starts CUDA in a child, where one can be had" process_diagnose_start)
+  cuenv_process_program(no_descriptors process/no_descriptors.cpp)
+  cuenv_process_test("what cannot be read is not taken for absent" process_no_descriptors)
+  add_test(NAME "process: what cannot be read is not taken for absent, nor a driver" COMMAND process_no_descriptors)
+  set_tests_properties("process: what cannot be read is not taken for absent, nor a driver" PROPERTIES LABELS process
+    ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=unset:;${process_environment}")
   cuenv_process_program(odd_environments process/odd_environments.cpp)
   cuenv_process_test("an entry without '=' is no variable, and a name that is there twice counts once"
     process_odd_environments)

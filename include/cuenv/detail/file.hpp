@@ -113,6 +113,12 @@ class File {
 #endif
 };
 
+/// "/lib/a.so cannot be opened: Too many open files"
+[[nodiscard]] inline std::string failure_words(FileError const& error) {
+  Diagnostic const& finding = error.diagnostics().front();
+  return finding.subject + " " + finding.what;
+}
+
 }  // namespace detail
 CUENV_NAMESPACE_END
 

@@ -184,8 +184,8 @@ inline void add_configured_folders(Site const& site, std::string const& file, st
 /// file is taken, and fails there.
 [[nodiscard]] inline bool loader_takes(Site const& site, std::string const& path, std::uint16_t machine) {
   std::string const file = site.root + site.real_path(path);
-  if (!path_exists(file)) return false;
-  std::string const head = read_small_file(file, ElfHeader::size).value_or("");
+  if (!path_exists(file, site.failed_read)) return false;
+  std::string const head = read_small_file(file, ElfHeader::size, site.failed_read).value_or("");
   ElfHeader const elf = read_elf_header({reinterpret_cast<unsigned char const*>(head.data()), head.size()});
   return head.size() < ElfHeader::size || !elf.is_elf || (elf.little_endian_64 && elf.machine == machine);
 }
@@ -194,8 +194,8 @@ inline void add_configured_folders(Site const& site, std::string const& file, st
 
 /// What the loader would open for a name such as "libcuda.so.1": a path below the site's root, links not followed
 /// (Site::real_path does); nothing where it would find none. In this order: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH,
-/// /etc/ld.so.cache, default folders. Where there is no cache, the folders that ldconfig would read stand for it.
-/// Thread-safe.
+/// /etc/ld.so.cache, default folders. Where there is no cache, the folders that ldconfig would read stand for it. What
+/// cannot be read is passed over; a Look tells of it. Thread-safe.
 [[nodiscard]] inline std::optional<std::string> find_library(Site const& site, std::string_view soname,
                                                              LibrarySearch const& from = {}) {
   std::string const name{soname};
@@ -265,7 +265,7 @@ struct NeededLibrary {
   std::string const program_origin = detail::folder_of(asking.front().path);
   for (std::size_t i = 0; i < asking.size(); ++i) {
     std::string const path = asking[i].path;
-    auto const section = detail::read_dynamic_section(site.root + site.real_path(path));
+    auto const section = detail::read_dynamic_section(site.root + site.real_path(path), site.failed_read);
     if (!section) continue;
     LibrarySearch search;
     search.rpath = section->rpath;
