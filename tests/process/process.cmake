@@ -108,6 +108,12 @@ add_dependencies(cuenv_quick_tests process_code_library)
 cuenv_process_test("GPU code is found in the program and in a library that it loads"
   process_own_code $<TARGET_FILE:process_code_library>)
 
+if(NOT WIN32)  # there the system's functions are not the program's to replace
+  cuenv_process_program(failing_disk process/failing_disk.cpp)
+  cuenv_process_test("what a disk does not give is not taken for damage"
+    process_failing_disk ${CUENV_TEST_IMAGES}/for_90)
+endif()
+
 # A machine without the kernel driver's folder.
 set(bare_root ${CMAKE_CURRENT_BINARY_DIR}/process/bare)
 file(MAKE_DIRECTORY ${bare_root})

@@ -93,9 +93,13 @@ struct FileOwner {
   std::string content(file.size() < limit ? static_cast<std::size_t>(file.size()) : limit, '\0');
   std::size_t size = 0;
   while (size < content.size()) {
-    std::size_t const got = file.read_some(size, &content[size], content.size() - size);
-    if (got == 0) break;
-    size += got;
+    auto const got = file.read_some(size, &content[size], content.size() - size);
+    if (!got) {
+      note_failure(failure, path, win32::GetLastError());
+      return std::nullopt;
+    }
+    if (*got == 0) break;
+    size += *got;
   }
   content.resize(size);
   return content;

@@ -188,15 +188,18 @@ class ReadableFile {
   [[nodiscard]] unsigned long error() const noexcept { return error_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return static_cast<std::uint64_t>(size_); }
 
-  /// Copies up to `count` bytes at `offset`, and says how many; 0 at the end, and where reading fails.
-  [[nodiscard]] std::size_t read_some(std::uint64_t offset, void* to, std::size_t count) const noexcept {
+  /// Copies up to `count` bytes at `offset`, and says how many: 0 at the end. Nothing where reading fails, and then
+  /// GetLastError tells why.
+  [[nodiscard]] std::optional<std::size_t> read_some(std::uint64_t offset, void* to, std::size_t count) const noexcept {
     Overlapped place;
     place.offset = static_cast<std::uint32_t>(offset & 0xffffffff);
     place.offset_high = static_cast<std::uint32_t>(offset >> 32);
     constexpr std::size_t most = std::size_t{1} << 30;
+    constexpr unsigned long end_of_file = 38;
     unsigned long got = 0;
     bool const good = ReadFile(handle_, to, static_cast<unsigned long>(count < most ? count : most), &got,
                                reinterpret_cast<::_OVERLAPPED*>(&place)) != 0;
+    if (!good && GetLastError() != end_of_file) return std::nullopt;
     return good ? got : 0;
   }
 
