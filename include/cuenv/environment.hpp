@@ -71,7 +71,7 @@ class Environment {
     (void)name;
     return std::nullopt;
   }
-  /// The names of the other threads that a change can crash; empty where a change is safe.
+  /// The names of the other threads that a change can crash, or why they are not known; empty where a change is safe.
   [[nodiscard]] virtual std::vector<std::string> threads_in_danger() const { return {}; }
 
  protected:
@@ -105,9 +105,9 @@ namespace detail {
   return std::nullopt;
 }
 
-/// The names of the threads of this process but the calling one, from /proc. None where the C library knows that it has
-/// started none (glibc 2.32): those that are listed then belong to what runs the program, such as qemu's user mode, and
-/// do not use its environment.
+/// The names of the threads of this process but the calling one, from /proc; where they cannot be listed, why not. None
+/// where the C library knows that it has started none (glibc 2.32): those that are listed then belong to what runs the
+/// program, such as qemu's user mode, and do not use its environment.
 [[nodiscard]] inline std::vector<std::string> other_threads() {
   std::vector<std::string> threads;
 #ifdef CUENV_HAS_SINGLE_THREADED
@@ -115,7 +115,10 @@ namespace detail {
 #endif
 #ifdef __linux__
   std::string const self = std::to_string(::syscall(SYS_gettid));
-  for (std::string const& id : list_directory("/proc/self/task").value_or(std::vector<std::string>{})) {
+  std::string failure;
+  auto const ids = list_directory("/proc/self/task", &failure);
+  if (!failure.empty()) threads.push_back("any that there may be (" + failure + ")");
+  for (std::string const& id : ids.value_or(std::vector<std::string>{})) {
     if (id == self) continue;
     std::string const name = read_small_file("/proc/self/task/" + id + "/comm", 256).value_or("");
     threads.push_back(std::string{trim(name)} + " (" + id + ")");

@@ -22,7 +22,7 @@ CUENV_NAMESPACE_BEGIN
 ///
 /// Only headers are read, and the first bytes of the code, unless the options ask for more. Whatever is in the file,
 /// however wrong, the visit ends and reads nothing but the file. Throws FileError where `path` is no regular file that
-/// can be read, and what the visitor throws. Safe to call from several threads.
+/// can be read, also where the disk fails on the way, and what the visitor throws. Safe to call from several threads.
 template <class Visitor>
 FileSummary visit_images(std::string const& path, Visitor&& visitor, InspectOptions options = {}) {
   detail::File const file{path};

@@ -109,17 +109,9 @@ namespace detail {
 
 /// The folder, or the nearest one above it that is there: the driver makes what is missing (measured, 580).
 [[nodiscard]] inline std::string nearest_existing(std::string path) {
-#ifdef _WIN32
-  std::size_t const root = path.size() > 1 && path[1] == ':' ? 3 : 1;  // a drive that is not there has nothing above it
-#else
-  constexpr std::size_t root = 1;
-#endif
+  std::size_t const root = root_length(path);  // a drive that is not there has nothing above it
   while (path.size() > root && path.find_last_of(path_separators) == path.size() - 1) path.pop_back();
-  while (path.size() > root && !path_exists(path)) {
-    std::size_t const slash = path.find_last_of(path_separators);
-    if (slash == std::string::npos) return ".";
-    path.resize(slash < root ? root : slash);
-  }
+  while (path.size() > root && !path_exists(path)) path = folder_of(path);
   return path;
 }
 

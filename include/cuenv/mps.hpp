@@ -38,6 +38,7 @@ struct Mps {
   MpsState state = MpsState::none;  ///< the other members mean something where it is not `none`
   std::string folder;               ///< CUDA_MPS_PIPE_DIRECTORY, or the driver's default
   std::string process;              ///< the daemon's number, as its file has it; may be empty
+  std::string unread;               ///< which of these files could not be read, and why: then the state is `unclear`
   /// False where the variables that the daemon was started with cannot be read, as those of another user's process.
   bool variables_known = false;
   std::optional<std::string> visible;  ///< the daemon's own CUDA_VISIBLE_DEVICES
@@ -71,14 +72,14 @@ inline constexpr std::string_view default_mps_folder = "/tmp/nvidia-mps";
   // A relative folder starts at the current one, which has no other root.
   std::string const folder = mps.folder.front() == '/' ? root + mps.folder : mps.folder;
   if (!detail::path_exists(folder + "/control")) return mps;
-  auto const file = detail::read_small_file(folder + "/nvidia-cuda-mps-control.pid", 32);
-  mps.state = file ? MpsState::unclear : MpsState::ended;
+  auto const file = detail::read_small_file(folder + "/nvidia-cuda-mps-control.pid", 32, &mps.unread);
+  mps.state = file || !mps.unread.empty() ? MpsState::unclear : MpsState::ended;
   if (!file || !detail::parse_decimal(detail::trim(*file), 1U << 22)) return mps;
   mps.process = detail::trim(*file);
   std::string const process = root + "/proc/" + mps.process;
-  auto const name = detail::read_small_file(process + "/comm", 64);
+  auto const name = detail::read_small_file(process + "/comm", 64, &mps.unread);
   if (!name || detail::trim(*name) != "nvidia-cuda-mps") {  // the first 15 characters, as the kernel keeps them
-    if (detail::sees_every_process(root)) mps.state = MpsState::ended;
+    if (mps.unread.empty() && detail::sees_every_process(root)) mps.state = MpsState::ended;
     return mps;
   }
   mps.state = MpsState::running;
@@ -99,7 +100,9 @@ inline void apply_mps(Machine& machine, Mps const& mps) {
   if (mps.state == MpsState::none || mps.state == MpsState::ended) return;
   if (machine.gpus.size() < 2) return;  // a daemon without a GPU does not start
   if (mps.state == MpsState::unclear) {
-    machine.doubt = "an MPS daemon may run outside this container, or was killed: its process is not seen here";
+    machine.doubt = mps.unread.empty()
+                        ? "an MPS daemon may run outside this container, or was killed: its process is not seen here"
+                        : "whether an MPS daemon runs here cannot be read";
     return;
   }
   if (!mps.variables_known) {

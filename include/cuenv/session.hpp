@@ -265,7 +265,7 @@ class Session {
     for (std::string const& thread : threads) names += (names.empty() ? "" : ", ") + thread;
     throw EnvironmentError{
         {{Severity::error, "environment.threads", "environment", "", Diagnostic::no_offset,
-          "other threads are running, and to change the environment now can crash them: " + names,
+          "to change the environment now can crash the other threads of this process: " + names,
           "with this C library setenv moves what getenv in another thread is reading (glibc before 2.41)",
           "make the session first thing in main, call cuenv::restart_with(settings), start the program "
           "with the variables set, or accept the danger with cuenv::despite_threads"}}};

@@ -222,4 +222,16 @@ TEST_CASE("a file of nonsense in the folder of a daemon is survived", "[mps]") {
   }
 }
 
+TEST_CASE("a daemon whose files cannot be read may run", "[mps]") {
+  DescribedTree tree;
+  tree.file("/m/control").link("/m/nvidia-cuda-mps-control.pid", "nvidia-cuda-mps-control.pid");  // a loop
+  Mps mps = find_mps("/m", tree.root());
+  CHECK(mps.state == MpsState::unclear);
+  CHECK_THAT(mps.unread, ContainsSubstring("nvidia-cuda-mps-control.pid failed"));
+  Machine machine = two_h200();
+  cuenv::apply_mps(machine, mps);
+  CHECK(machine.doubt == "whether an MPS daemon runs here cannot be read");
+  CHECK(find_mps("/m/nvidia-cuda-mps-control.pid", tree.root()).state == MpsState::none);  // nor can CUDA enter it
+}
+
 #endif

@@ -59,6 +59,11 @@ if(NOT CMAKE_CROSSCOMPILING)
   # Beside the thread that it starts, qemu's own would be listed.
   cuenv_process_program(diagnose_start process/diagnose_start.cpp)
   cuenv_process_test("a diagnosis starts CUDA in a child, where one can be had" process_diagnose_start)
+  cuenv_process_program(no_descriptors process/no_descriptors.cpp)
+  cuenv_process_test("what cannot be read is not taken for absent" process_no_descriptors)
+  add_test(NAME "process: what cannot be read is not taken for absent, nor a driver" COMMAND process_no_descriptors)
+  set_tests_properties("process: what cannot be read is not taken for absent, nor a driver" PROPERTIES LABELS process
+    ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=unset:;${process_environment}")
   cuenv_process_program(odd_environments process/odd_environments.cpp)
   cuenv_process_test("an entry without '=' is no variable, and a name that is there twice counts once"
     process_odd_environments)
@@ -102,6 +107,12 @@ endforeach()
 add_dependencies(cuenv_quick_tests process_code_library)
 cuenv_process_test("GPU code is found in the program and in a library that it loads"
   process_own_code $<TARGET_FILE:process_code_library>)
+
+if(NOT WIN32)  # there the system's functions are not the program's to replace
+  cuenv_process_program(failing_disk process/failing_disk.cpp)
+  cuenv_process_test("what a disk does not give is not taken for damage"
+    process_failing_disk ${CUENV_TEST_IMAGES}/for_90)
+endif()
 
 # A machine without the kernel driver's folder.
 set(bare_root ${CMAKE_CURRENT_BINARY_DIR}/process/bare)

@@ -6,6 +6,7 @@
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ class DescribedTree {
     std::filesystem::create_symlink(target, root() + path);
     return *this;
   }
+  /// A link to itself: something is there, and nobody can read it, not even root.
+  DescribedTree& loop(std::string const& path) { return link(path, path.substr(path.rfind('/') + 1)); }
   [[nodiscard]] std::string root() const { return folder_.path.string(); }
   [[nodiscard]] cuenv::Site site(std::vector<cuenv::Assignment> variables = {}) const {
     return cuenv::described_site(root(), std::move(variables));
@@ -38,6 +41,13 @@ class DescribedTree {
  private:
   TemporaryFolder folder_;
 };
+
+/// The folder in which the loader finds libraries for this processor.
+#ifdef __aarch64__
+inline constexpr char const* system_libraries = "/usr/lib/aarch64-linux-gnu/";
+#else
+inline constexpr char const* system_libraries = "/usr/lib/x86_64-linux-gnu/";
+#endif
 
 inline constexpr char const* no_fact = "no such fact";
 
@@ -59,6 +69,15 @@ inline constexpr char const* no_fact = "no such fact";
 }
 [[nodiscard]] inline bool spares(cuenv::RungReport const& report, std::string_view code) {
   return !provokes(report, code);
+}
+
+/// Whether it is said to be unknown that reading a path failed, which may be written without the root.
+[[nodiscard]] inline bool could_not_read(cuenv::RungReport const& report, std::string const& path) {
+  for (std::string const& reason : report.unknown) {
+    std::size_t const reading = reason.find(": reading ");
+    if (reading != std::string::npos && reason.find(path + " failed: ", reading) != std::string::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace cuenv_tests

@@ -50,7 +50,8 @@ class Bytes {
 
 /// Where bytes come from: memory (`data`), or a function that copies them out of something that may fail, or shrink.
 struct ByteSource {
-  /// Copies up to `count` bytes at `offset` and says how many; fewer than asked for means that there are no more.
+  /// Copies up to `count` bytes at `offset` and says how many; fewer than asked for means that there are no more. May
+  /// throw, which ends whatever reads from it.
   using Read = std::size_t (*)(void const* context, std::uint64_t offset, unsigned char* to, std::size_t count);
 
   std::uint64_t size = 0;
@@ -71,8 +72,8 @@ class ByteReader {
 
   [[nodiscard]] std::uint64_t size() const noexcept { return source_.size; }
 
-  /// Up to `count` bytes at `offset`; fewer where the source ends or cannot be read. The bytes stay valid until three
-  /// more looks have been taken.
+  /// Up to `count` bytes at `offset`; fewer where the source ends. The bytes stay valid until three more looks have
+  /// been taken. Throws what the source throws.
   [[nodiscard]] Bytes look(std::uint64_t offset, std::size_t count) {
     if (offset >= source_.size) return {};
     if (count > window_size) count = window_size;
@@ -93,6 +94,7 @@ class ByteReader {
     Window& window = windows_[next_];
     next_ = (next_ + 1) % windows_.size();
     window.begin = offset;
+    window.length = 0;  // until the source has given some
     window.length = source_.read(source_.context, offset, window.bytes.data(), wanted);
     return {window.bytes.data(), count < window.length ? count : window.length};
   }

@@ -50,13 +50,14 @@ namespace detail {
   return branches;
 }
 
-/// The same for a file; empty where it cannot be read.
-[[nodiscard]] inline std::vector<int> read_compat_branches(std::string const& path) {
+/// The same for a file; empty where it cannot be read, and then `failure` says why if it is empty.
+[[nodiscard]] inline std::vector<int> read_compat_branches(std::string const& path, std::string* failure = nullptr) {
   try {
     File const file{path};
     ByteReader reader{file.source()};
     return read_compat_branches({reader, 0, reader.size()});
-  } catch (FileError const&) {
+  } catch (FileError const& error) {
+    if (failure != nullptr && failure->empty()) *failure = failure_words(error);
     return {};
   }
 }

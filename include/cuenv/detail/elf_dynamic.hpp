@@ -124,13 +124,15 @@ struct DynamicSection {
   return section;
 }
 
-/// The same for a file; nothing where it cannot be read.
-[[nodiscard]] inline std::optional<DynamicSection> read_dynamic_section(std::string const& path) {
+/// The same for a file; nothing where it cannot be read, and then `failure` says why if it is empty.
+[[nodiscard]] inline std::optional<DynamicSection> read_dynamic_section(std::string const& path,
+                                                                        std::string* failure = nullptr) {
   try {
     File const file{path};
     ByteReader reader{file.source()};
     return read_dynamic_section({reader, 0, reader.size()});
-  } catch (FileError const&) {
+  } catch (FileError const& error) {
+    if (failure != nullptr && failure->empty()) *failure = failure_words(error);
     return std::nullopt;
   }
 }

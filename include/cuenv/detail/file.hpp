@@ -28,13 +28,13 @@ class File {
  public:
   /// Throws FileError where `path` is no regular file that can be read. Never waits: a pipe or a device is refused.
 #ifdef _WIN32
-  explicit File(std::string const& path) : file_{path} {
+  explicit File(std::string const& path) : path_{path}, file_{path} {
     if (path.find('\0') != std::string::npos) refuse(path, nul_in_name);
     if (!file_.problem().empty()) refuse(path, file_.problem());
   }
   ~File() = default;
 #else
-  explicit File(std::string const& path) {
+  explicit File(std::string const& path) : path_{path} {
     if (path.find('\0') != std::string::npos) refuse(path, nul_in_name);
     do {
       descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -69,18 +69,21 @@ class File {
 #endif
   }
 
-  /// Copies up to `count` bytes at `offset`, and says how many; fewer where the file ends or fails.
-  [[nodiscard]] std::size_t read(std::uint64_t offset, unsigned char* to, std::size_t count) const noexcept {
+  /// Copies up to `count` bytes at `offset`, and says how many; fewer where the file ends. Throws FileError where
+  /// reading fails: what is not there is damage, what the disk does not give is none.
+  [[nodiscard]] std::size_t read(std::uint64_t offset, unsigned char* to, std::size_t count) const {
     std::size_t done = 0;
     while (done < count) {
 #ifdef _WIN32
-      std::size_t const got = file_.read_some(offset + done, to + done, count - done);
-      if (got == 0) break;
-      done += got;
+      auto const got = file_.read_some(offset + done, to + done, count - done);
+      if (!got) refuse(path_, "cannot be read: " + win32::error_text(win32::GetLastError()), check_the_disk);
+      if (*got == 0) break;
+      done += *got;
 #else
       ::ssize_t const got = ::pread(descriptor_, to + done, count - done, static_cast< ::off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
+      if (got < 0) refuse(path_, std::string{"cannot be read: "} + std::strerror(errno), check_the_disk);
+      if (got == 0) break;
       done += static_cast<std::size_t>(got);
 #endif
     }
@@ -97,14 +100,16 @@ class File {
   }
 
  private:
+  static constexpr char const* check_the_disk = "copy the file from elsewhere, and check the disk";
   static constexpr char const* nul_in_name = "cannot be opened: its name has a NUL byte";
 
-  [[noreturn]] static void refuse(std::string const& path, std::string what) {
+  [[noreturn]] static void refuse(std::string const& path, std::string what, char const* fix = "check the path") {
     if (path.empty()) what = "the path is empty";
-    throw FileError{{Diagnostic{
-        Severity::error, "file.unreadable", path, {}, Diagnostic::no_offset, std::move(what), {}, "check the path"}}};
+    throw FileError{
+        {Diagnostic{Severity::error, "file.unreadable", path, {}, Diagnostic::no_offset, std::move(what), {}, fix}}};
   }
 
+  std::string path_;
 #ifdef _WIN32
   win32::ReadableFile file_;
 #else
@@ -112,6 +117,12 @@ class File {
   std::uint64_t size_ = 0;
 #endif
 };
+
+/// "/lib/a.so cannot be opened: Too many open files"
+[[nodiscard]] inline std::string failure_words(FileError const& error) {
+  Diagnostic const& finding = error.diagnostics().front();
+  return finding.subject + " " + finding.what;
+}
 
 }  // namespace detail
 CUENV_NAMESPACE_END

@@ -103,6 +103,16 @@ template <class Function>
   return words + (words.empty() ? "error " : " (error ") + std::to_string(code) + (words.empty() ? "" : ")");
 }
 
+inline constexpr unsigned long path_not_found = 3;
+inline constexpr unsigned long invalid_name = 123;
+
+/// Whether an error says that there is nothing of that name, or that nothing could have it.
+[[nodiscard]] constexpr bool says_absent(unsigned long error) noexcept {
+  constexpr unsigned long file_not_found = 2;
+  constexpr unsigned long name_too_long = 206;
+  return error == file_not_found || error == path_not_found || error == invalid_name || error == name_too_long;
+}
+
 /// A text as Windows takes it; nothing where it is no UTF-8 or has a NUL.
 [[nodiscard]] inline std::optional<std::wstring> to_wide(std::string_view text) {
   if (text.find('\0') != std::string_view::npos) return std::nullopt;
@@ -128,6 +138,7 @@ inline constexpr unsigned long attribute_directory = 0x10;
 
 [[nodiscard]] inline unsigned long attributes(std::string const& path) {
   auto const wide = to_path(path);
+  if (!wide) SetLastError(invalid_name);
   return wide ? GetFileAttributesW(wide->c_str()) : no_attributes;
 }
 
@@ -140,25 +151,29 @@ class ReadableFile {
     constexpr unsigned long open_existing = 3;
     constexpr unsigned long as_nobody = 0x00100000;  // what answers to the name of a pipe must not act as the caller
     constexpr unsigned long type_disk = 1;
+    constexpr unsigned long not_supported = 50;
     auto const wide = to_path(path);
     if (!wide) {
+      error_ = invalid_name;
       problem_ = "cannot be opened: its name is no UTF-8";
       return;
     }
     void* const handle =
         CreateFileW(wide->c_str(), generic_read, share_all, nullptr, open_existing, as_nobody, nullptr);
     if (reinterpret_cast<std::intptr_t>(handle) == -1) {
-      unsigned long const code = GetLastError();
+      error_ = GetLastError();
       unsigned long const is = attributes(path);
       bool const is_directory = is != no_attributes && (is & attribute_directory) != 0;
-      problem_ = is_directory ? "is a directory" : "cannot be opened: " + error_text(code);
+      problem_ = is_directory ? "is a directory" : "cannot be opened: " + error_text(error_);
       return;
     }
     handle_ = handle;
     if (GetFileType(handle) != type_disk) {
+      error_ = not_supported;
       problem_ = "is no regular file";
     } else if (GetFileSizeEx(handle, reinterpret_cast<::_LARGE_INTEGER*>(&size_)) == 0) {
-      problem_ = "cannot be examined: " + error_text(GetLastError());
+      error_ = GetLastError();
+      problem_ = "cannot be examined: " + error_text(error_);
     }
   }
   ~ReadableFile() {
@@ -169,17 +184,22 @@ class ReadableFile {
 
   /// Empty where the file is open.
   [[nodiscard]] std::string const& problem() const noexcept { return problem_; }
+  /// The system's number for the problem.
+  [[nodiscard]] unsigned long error() const noexcept { return error_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return static_cast<std::uint64_t>(size_); }
 
-  /// Copies up to `count` bytes at `offset`, and says how many; 0 at the end, and where reading fails.
-  [[nodiscard]] std::size_t read_some(std::uint64_t offset, void* to, std::size_t count) const noexcept {
+  /// Copies up to `count` bytes at `offset`, and says how many: 0 at the end. Nothing where reading fails, and then
+  /// GetLastError tells why.
+  [[nodiscard]] std::optional<std::size_t> read_some(std::uint64_t offset, void* to, std::size_t count) const noexcept {
     Overlapped place;
     place.offset = static_cast<std::uint32_t>(offset & 0xffffffff);
     place.offset_high = static_cast<std::uint32_t>(offset >> 32);
     constexpr std::size_t most = std::size_t{1} << 30;
+    constexpr unsigned long end_of_file = 38;
     unsigned long got = 0;
     bool const good = ReadFile(handle_, to, static_cast<unsigned long>(count < most ? count : most), &got,
                                reinterpret_cast<::_OVERLAPPED*>(&place)) != 0;
+    if (!good && GetLastError() != end_of_file) return std::nullopt;
     return good ? got : 0;
   }
 
@@ -187,12 +207,16 @@ class ReadableFile {
   void* handle_ = nullptr;
   std::int64_t size_ = 0;
   std::string problem_;
+  unsigned long error_ = 0;
 };
 
-/// The names in a folder, but "." and ".."; nothing where it cannot be read.
+/// The names in a folder, but "." and ".."; nothing where it cannot be read, and then GetLastError tells why.
 [[nodiscard]] inline std::optional<std::vector<std::string>> list_directory(std::string const& path) {
   auto const pattern = to_path(path + "\\*");
-  if (path.empty() || !pattern) return std::nullopt;
+  if (path.empty() || !pattern) {
+    SetLastError(path_not_found);
+    return std::nullopt;
+  }
   ::_wfinddata64_t entry{};
   std::intptr_t const search = ::_wfindfirst64(pattern->c_str(), &entry);
   if (search == -1) return std::nullopt;

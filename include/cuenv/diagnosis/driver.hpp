@@ -3,6 +3,7 @@
 
 #include <cuenv/cuda_version.hpp>
 #include <cuenv/detail/compat_note.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/gpus.hpp>
 #include <cuenv/diagnosis/library_search.hpp>
@@ -89,10 +90,6 @@ namespace detail {
   return cuda;
 }
 
-[[nodiscard]] inline std::string folder_of(std::string_view path) {
-  return std::string{path.substr(0, path.rfind('/'))};
-}
-
 /// In a folder of the toolkit's (/usr/local/cuda-13.0/compat) or of conda's (cuda-compat) package.
 [[nodiscard]] inline bool is_compat_library(std::string_view path) noexcept {
   return path.find("/compat/") != std::string_view::npos || path.find("/cuda-compat") != std::string_view::npos;
@@ -177,7 +174,9 @@ inline void check_library_kind(Site const& site, std::string const& path, bool a
          "cuInit answers 804 (COMPAT_NOT_SUPPORTED_ON_DEVICE) (documented, not measured)");
     return;
   }
-  std::vector<int> served = read_compat_branches(site.root + found.library);
+  std::string failure;
+  std::vector<int> served = read_compat_branches(site.root + found.library, &failure);
+  if (found.report.add_unknown("which kernel modules " + path + " serves", failure)) return;
   for (CompatPackage const& package : compat_packages) {
     if (served.empty() && package.branch == branch_of(version))
       served.assign(package.serves.begin(), package.serves.end());
@@ -220,15 +219,18 @@ inline void check_module_kind(std::optional<std::vector<PciGpu>> const& bus, boo
 
 /// Finds that a machine with NVSwitch lacks the service that sets it up. A container does not see it.
 inline void check_fabric_manager(Site const& site, RungReport& report) {
-  auto const switches = site.list("/proc/driver/nvidia-nvswitch/devices");
+  Look const look{site};
+  auto const switches = look.list("/proc/driver/nvidia-nvswitch/devices");
+  if (report.add_unknown("whether this machine has NVSwitch", look.failure())) return;
   if (!switches || switches->empty()) return;
   report.add_fact("NVSwitch", std::to_string(switches->size()) + (switches->size() == 1 ? " device" : " devices"));
   if (!container_of(site).empty()) return;
-  for (std::string const& process : site.list("/proc").value_or(std::vector<std::string>{})) {
+  for (std::string const& process : look.list("/proc").value_or(std::vector<std::string>{})) {
     if (process.empty() || !is_digit(process.front())) continue;
     // The kernel keeps 15 letters of nv-fabricmanager.
-    if (starts_with(site.read("/proc/" + process + "/comm", 64).value_or(""), "nv-fabricmanage")) return;
+    if (starts_with(look.read("/proc/" + process + "/comm", 64).value_or(""), "nv-fabricmanage")) return;
   }
+  if (report.add_unknown("whether nv-fabricmanager runs, which NVSwitch needs", look.failure())) return;
   report.findings.push_back({Severity::warning, "driver.fabric_manager", "/proc/driver/nvidia-nvswitch/devices", "",
                              Diagnostic::no_offset,
                              "this machine has NVSwitch, and no process nv-fabricmanager is seen",
@@ -245,11 +247,18 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
         {Severity::error, code, std::move(subject), loader_words, Diagnostic::no_offset, std::move(what),
          "the CUDA runtime answers 35 (INSUFFICIENT_DRIVER) (documented, not measured)", std::move(fix)});
   };
-  if (auto const path = find_library(site, "libcuda.so.1")) {
+  Look const look{site};
+  auto const path = find_library(look, "libcuda.so.1");
+  auto const plain = path ? std::nullopt : find_library(look, "libcuda.so");
+  if (report.add_unknown("why libcuda.so.1 cannot be loaded" + (loader_words.empty() ? "" : " (" + loader_words + ")"),
+                         look.failure())) {
+    return;
+  }
+  if (path) {
     find("driver.cannot_load", *path,
          "the driver library is there and cannot be loaded" + (loader_words.empty() ? "" : ": " + loader_words),
          "install the driver again, complete and for this processor");
-  } else if (auto const plain = find_library(site, "libcuda.so")) {
+  } else if (plain) {
     find("driver.unversioned_only", *plain, "only libcuda.so is there: a driver is opened by the name libcuda.so.1",
          plain->find("/stubs/") != std::string::npos ? "install the driver: this file is the toolkit's stub"
                                                      : "run ldconfig, or install the driver again");
@@ -279,20 +288,21 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   DriverFound found;
   RungReport& report = found.report;
   report.rung = Rung::driver;
-  if (!site.variables_unknown.empty()) {
-    report.unknown.push_back("whether LD_LIBRARY_PATH leads to another libcuda.so.1: " + site.variables_unknown);
-  }
+  report.add_unknown("whether LD_LIBRARY_PATH leads to another libcuda.so.1", site.variables_unknown);
   bool const wsl = is_wsl(site);
   bool const in_container = !container_of(site).empty();
   auto const bus = detail::read_pci_gpus(site);
 
-  detail::KernelModule kernel_module = detail::read_kernel_module(site);
+  Look const look{site};
+  detail::KernelModule kernel_module = detail::read_kernel_module(look);
   if (kernel_module.version.empty() && !machine.gpus.empty()) kernel_module.version = machine.driver_version;
   if (!kernel_module.version.empty()) {
     std::string const kind = !kernel_module.open ? "" : *kernel_module.open ? ", open" : ", proprietary";
     report.add_fact("kernel module", kernel_module.version + kind);
   } else if (kernel_module.is_there) {
     report.unknown.push_back("the version of the kernel module: /proc/driver/nvidia/version is not understood");
+  } else if (report.add_unknown("whether the kernel module nvidia is loaded", look.failure())) {
+    // and so nothing is said of it
   } else if (machine.gpus.empty() && !wsl && !is_tegra(site) && !(bus && bus->empty())) {
 #ifdef _WIN32
     report.unknown.push_back("the kernel driver: this was written for Linux");
@@ -306,7 +316,8 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   }
 
   DriverLibrary const driver = site.system.open_driver(DriverOpen::load);
-  auto const searched = find_library(site, "libcuda.so.1");
+  Look const search{site};
+  auto const searched = find_library(search, "libcuda.so.1");
   std::string const path = driver.loaded ? driver.path : driver.error.empty() ? searched.value_or("") : "";
   if (path.empty() && !driver.loaded) {
     detail::explain_missing_library(site, driver.error, kernel_module, report);
@@ -345,9 +356,10 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
                "modprobe nvidia"});
   }
   // A simulated driver describes another machine than the one whose NVML would be found.
-  auto const nvml = driver.simulated_root.empty() ? find_library(site, "libnvidia-ml.so.1") : std::nullopt;
+  auto const nvml = driver.simulated_root.empty() ? find_library(search, "libnvidia-ml.so.1") : std::nullopt;
   std::string const nvml_version = nvml ? detail::version_of_library(site.real_path(*nvml)) : "";
-  if (!mismatch && !nvml_version.empty() && !kernel_module.version.empty() && nvml_version != kernel_module.version) {
+  if (!mismatch && !nvml_version.empty() && !kernel_module.version.empty() && nvml_version != kernel_module.version &&
+      !report.add_unknown("which libnvidia-ml.so.1 the loader takes", search.failure())) {
     report.findings.push_back({Severity::warning, "driver.nvml_version", site.real_path(*nvml), nvml_version,
                                Diagnostic::no_offset,
                                "NVML is of version " + nvml_version + ", the kernel module of " + kernel_module.version,
@@ -365,13 +377,16 @@ inline void explain_missing_library(Site const& site, std::string const& loader_
   if (!wsl && driver.simulated_root.empty() && searched && site.real_path(*searched) == found.library) {
     constexpr std::string_view compiler = "libnvidia-ptxjitcompiler.so.1";
     std::string const beside = detail::folder_of(found.library) + "/" + std::string{compiler};
-    found.jit_compiler_file = find_library(site, compiler).value_or(site.exists(beside) ? beside : "");
+    std::string const file = find_library(search, compiler).value_or(search.exists(beside) ? beside : "");
     // A file that is no library is what the loader takes, and the driver answers 221 (measured, driver 580).
-    found.jit_compiler = site.is_elf_file(found.jit_compiler_file);
-    report.add_fact("PTX compiler", *found.jit_compiler ? "found"
-                                    : found.jit_compiler_file.empty()
-                                        ? "not found"
-                                        : found.jit_compiler_file + ", which is no library");
+    bool const is_library = !file.empty() && search.is_elf_file(file);
+    if (is_library || !report.add_unknown("whether PTX can be compiled", search.failure())) {
+      found.jit_compiler = is_library;
+      found.jit_compiler_file = file;
+      report.add_fact("PTX compiler", is_library     ? "found"
+                                      : file.empty() ? "not found"
+                                                     : file + ", which is no library");
+    }
   }
   detail::check_module_kind(bus, in_container, kernel_module, machine, report);
   detail::check_fabric_manager(site, report);

@@ -199,7 +199,7 @@ inline void judge_torch(Torch const& torch, Machine const& machine, std::optiona
 }
 
 /// The runtime that PyTorch would load, and the others that are there.
-inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vector<CudaRuntime> const& runtimes,
+inline void judge_torch_runtimes(Look const& disk, Torch const& torch, std::vector<CudaRuntime> const& runtimes,
                                  RungReport& report) {
   for (CudaRuntime const& runtime : runtimes) {
     report.add_fact("libcudart", runtime.path + " (" + version_text(runtime) + ")");
@@ -221,6 +221,7 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
       if (!path && ends_with(runtime.path, "/" + name)) path = runtime.path;
     }
     auto const loaded = path ? describe_runtime(disk, *path) : std::nullopt;
+    if (!loaded && report.add_unknown("whether PyTorch gets " + name, disk.failure())) continue;
     if (!loaded) {
       report.findings.push_back({Severity::error, "framework.runtime_not_found", torch.library, name,
                                  Diagnostic::no_offset, "it needs this CUDA runtime, which is nowhere to be found",
@@ -249,8 +250,9 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
                                                    std::optional<CudaVersion> driver) {
   RungReport report;
   report.rung = Rung::framework;
-  Site disk;  // the prefix is a real path
-  disk.variables = site.variables;
+  Site real;  // the prefix is a real path
+  real.variables = site.variables;
+  Look const disk{real};
   while (prefix.size() > 1 && prefix.back() == '/') prefix.pop_back();
   if (!prefix.empty() && prefix.front() != '/') prefix = disk.link("/proc/self/cwd").value_or("") + "/" + prefix;
   auto const folders = detail::package_folders(disk, prefix);
@@ -262,12 +264,14 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
       if (disk.exists(folder + "/" + other)) report.unknown.push_back(std::string{other} + " is not looked at");
     }
   }
+  if (folders.empty() && report.add_unknown("which packages are below " + prefix, disk.failure())) return report;
   if (folders.empty()) {
     report.findings.push_back({Severity::warning, "framework.no_packages", prefix, "", Diagnostic::no_offset,
                                "there is no lib/python3*/site-packages below this folder", "",
                                "name the folder that sys.prefix tells, or a site-packages folder"});
     return report;
   }
+  if (!torch && report.add_unknown("whether PyTorch is in " + folders.front(), disk.failure())) return report;
   if (!torch) {
     report.add_fact("PyTorch", "not in " + folders.front());
     std::string const venv = disk.read(prefix + "/pyvenv.cfg", 4096).value_or("");
@@ -295,6 +299,8 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
   }
   report.add_fact("CUDA of PyTorch", torch->cuda ? to_string(*torch->cuda) : "unknown");
   if (!torch->cuda) report.unknown.emplace_back("which CUDA PyTorch was built with: version.py does not tell");
+  if (torch->library.empty() && report.add_unknown("which library PyTorch's GPU code is in", disk.failure()))
+    return report;
   if (torch->library.empty()) {
     report.findings.push_back({Severity::error, "framework.incomplete", torch->folder + "/lib/libtorch_cuda.so", "",
                                Diagnostic::no_offset, "PyTorch says that it is built for CUDA, and this file is absent",
@@ -307,9 +313,7 @@ inline void judge_torch_runtimes(Site const& disk, Torch const& torch, std::vect
       report.findings.push_back(std::move(*finding));
     }
   }
-  if (!site.variables_unknown.empty()) {
-    report.unknown.push_back("whether JIT is switched off or forced: " + site.variables_unknown);
-  }
+  report.add_unknown("whether JIT is switched off or forced", site.variables_unknown);
   auto const force_ptx = site.get("CUDA_FORCE_PTX_JIT"), force = site.get("CUDA_FORCE_JIT");
   auto const disable_ptx = site.get("CUDA_DISABLE_PTX_JIT"), disable = site.get("CUDA_DISABLE_JIT");
   detail::judge_torch(*torch, machine, driver, jit_switches(JitVariables{force_ptx, force, disable_ptx, disable}),

@@ -223,8 +223,9 @@ inline void add_loaded(std::vector<std::string> const& loaded, JudgedProgram con
       }
       with_code += has_code ? 1 : 0;
       append(found.report.findings, std::move(file.findings));
-    } catch (FileError const&) {
-      continue;
+    } catch (FileError const& error) {
+      std::string failure;
+      if (path_exists(path, &failure) || !failure.empty()) found.report.unknown.push_back(failure_words(error));
     }
   }
   found.report.add_fact("loaded files with GPU code", std::to_string(with_code));
@@ -248,10 +249,7 @@ inline void add_loaded(std::vector<std::string> const& loaded, JudgedProgram con
     report.add_fact("programs", "none named");
     return found;
   }
-  if (!site.variables_unknown.empty()) {
-    report.unknown.push_back("which GPUs the program sees, and whether JIT is switched off or forced: " +
-                             site.variables_unknown);
-  }
+  report.add_unknown("which GPUs the program sees, and whether JIT is switched off or forced", site.variables_unknown);
   detail::ListedEnvironment const environment{site.variables};
   detail::DeviceTexts const texts = detail::device_texts(environment);
   Visibility const visibility =
@@ -282,7 +280,7 @@ inline void add_loaded(std::vector<std::string> const& loaded, JudgedProgram con
       judged.path = path;
       judged.file = judge_file(path, judged.conditions, true);
     } catch (FileError const& error) {
-      report.unknown.push_back(path + " " + error.diagnostics().front().what);
+      report.unknown.push_back(detail::failure_words(error));
       continue;
     }
     if (!judged.gpus.empty()) detail::add_program(site, judged, machine, sight, found);

@@ -254,6 +254,40 @@ inline void explain_usable_gpus(Site const& site, GpuReporter const& reporter) {
   }
 }
 
+/// Why there are no more GPUs than this process can use. Only for where all that is there could be read.
+inline void explain_missing_gpus(std::optional<std::vector<PciGpu>> const& bus, std::vector<ProcGpu> const& listed,
+                                 bool elsewhere, std::string const& container, GpuReporter const& reporter) {
+  std::vector<PciGpu> const on_bus = bus.value_or(std::vector<PciGpu>{});
+  bool held_by_driver = false;
+  for (PciGpu const& device : on_bus) {
+    held_by_driver = held_by_driver || device.driver == "nvidia";
+    bool known = false;
+    for (Gpu const& gpu : reporter.machine.gpus) known = known || gpu.pci == device.address;
+    for (ProcGpu const& gpu : listed) known = known || gpu.gpu.pci == device.address;
+    if (known) continue;
+    auto const cc = capability_of_pci_device(device.device_id);
+    reporter.report.add_fact("on the bus only", "PCI " + to_string(device.address) +
+                                                    (cc ? ", " + capability_words(*cc) : "") + ", kernel driver " +
+                                                    (device.driver.empty() ? "none" : device.driver));
+    explain_absent_gpu(device, reporter);
+  }
+  explain_listed_gpus(listed, reporter);
+  if (reporter.others_work()) return;
+  if (reporter.in_container && (held_by_driver || !listed.empty())) {
+    reporter.find(Severity::error, "gpu.not_exposed", "/dev", "", "the container was given none of its host's GPUs",
+                  std::string{how_to_give_gpus(container)});
+  } else if (bus && on_bus.empty() && listed.empty() && !elsewhere) {
+    reporter.find(Severity::error, "gpu.none", "/sys/bus/pci/devices", "",
+                  "there is no GPU of NVIDIA on the PCI bus of this machine",
+                  reporter.in_container
+                      ? "run the container on a machine with a GPU"
+                      : "check that the GPU is plugged in and switched on, or that the virtual machine was given one");
+  }
+#ifndef _WIN32
+  if (!bus && !elsewhere) reporter.report.unknown.emplace_back("the PCI bus: there is no /sys/bus/pci/devices");
+#endif
+}
+
 inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> const& from_table, bool nvml_answered,
                           GpuReporter const& reporter) {
   std::vector<Gpu> const& gpus = reporter.machine.gpus;
@@ -288,9 +322,14 @@ inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> cons
   found.report.rung = Rung::gpus;
   Machine& machine = found.machine;
   machine = read_machine(site.hardware_root);
-  auto const bus = detail::read_pci_gpus(site);
+  Look const look{site};
+  auto const bus = detail::read_pci_gpus(look);
   std::vector<detail::PciGpu> const on_bus = bus.value_or(std::vector<detail::PciGpu>{});
-  std::vector<detail::ProcGpu> const listed = detail::read_proc_gpus(site);
+  std::vector<detail::ProcGpu> const listed = detail::read_proc_gpus(look);
+  for (detail::ProcGpu const& gpu : listed) {  // the machine lacks a GPU whose node could not be looked for
+    if (gpu.minor_number) (void)look.exists("/dev/nvidia" + std::to_string(*gpu.minor_number));
+  }
+  bool const elsewhere = is_wsl(look) || is_tegra(look);  // the GPU is not on the bus
 
   std::string nvml_error;
   Machine const nvml = read_machine_from_nvml(site.system.open_nvml(), nvml_error);
@@ -308,22 +347,11 @@ inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> cons
   }
 
   std::string const container = container_of(site);
-  bool const in_container = !container.empty();
-  detail::GpuReporter const reporter{found.report, machine, in_container};
+  detail::GpuReporter const reporter{found.report, machine, !container.empty()};
   detail::add_gpu_facts(on_bus, from_table, in_both > 0, reporter);
-  bool held_by_driver = false;
-  for (detail::PciGpu const& device : on_bus) {
-    held_by_driver = held_by_driver || device.driver == "nvidia";
-    bool known = detail::find_gpu(machine, device.address) != nullptr;
-    for (detail::ProcGpu const& gpu : listed) known = known || gpu.gpu.pci == device.address;
-    if (known) continue;
-    auto const cc = capability_of_pci_device(device.device_id);
-    found.report.add_fact("on the bus only", "PCI " + to_string(device.address) +
-                                                 (cc ? ", " + detail::capability_words(*cc) : "") + ", kernel driver " +
-                                                 (device.driver.empty() ? "none" : device.driver));
-    detail::explain_absent_gpu(device, reporter);
+  if (!found.report.add_unknown("which GPUs are here, and what keeps others away", look.failure())) {
+    detail::explain_missing_gpus(bus, listed, elsewhere, container, reporter);
   }
-  detail::explain_listed_gpus(listed, reporter);
   detail::explain_usable_gpus(site, reporter);
 
   if (in_both > 0 && in_both < from_files && from_files == machine.gpus.size()) {
@@ -334,21 +362,9 @@ inline void add_gpu_facts(std::vector<PciGpu> const& bus, std::vector<bool> cons
         "see nvidia-smi -L and dmesg; in a container the device cgroup, which cannot be read, may forbid some");
   }
   if (!machine.gpus.empty()) return found;
-  bool const elsewhere = is_wsl(site) || is_tegra(site);  // the GPU is not on the bus
-  if (in_container && (held_by_driver || !listed.empty())) {
-    reporter.find(Severity::error, "gpu.not_exposed", "/dev", "", "the container was given none of its host's GPUs",
-                  std::string{how_to_give_gpus(container)});
-  } else if (bus && on_bus.empty() && listed.empty() && !elsewhere) {
-    reporter.find(Severity::error, "gpu.none", "/sys/bus/pci/devices", "",
-                  "there is no GPU of NVIDIA on the PCI bus of this machine",
-                  in_container
-                      ? "run the container on a machine with a GPU"
-                      : "check that the GPU is plugged in and switched on, or that the virtual machine was given one");
-  }
 #ifdef _WIN32
   found.report.unknown.push_back("the GPUs: this was written for Linux");
 #else
-  if (!bus && !elsewhere) found.report.unknown.emplace_back("the PCI bus: /sys/bus/pci/devices cannot be listed");
   if (elsewhere && nvml.source != MachineSource::nvml)
     found.report.unknown.push_back("the GPU: it is not on the PCI bus of this machine, and NVML did not answer" +
                                    (nvml_error.empty() ? "" : " (" + nvml_error + ")"));

@@ -2,6 +2,7 @@
 #define CUENV_DIAGNOSIS_JIT_CACHE_HPP
 
 #include <cuenv/child_environment.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/rung.hpp>
 #include <cuenv/diagnosis/site.hpp>
@@ -31,6 +32,7 @@ struct JitCacheSeen {
   /// The folder with its working directory; empty where it is not known.
   std::string folder;
   bool exists = false;  ///< whether it is there
+  std::string failure;  ///< what could not be read of it, in words: then it may be there, or hold more
   std::string parent;   ///< the folder, or the nearest above it that is there: in that it would be made
   /// What stands in the way of the folder, or in its place, is a file.
   bool is_file = false;
@@ -160,13 +162,11 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
     if (!here) return seen;
     full = *here + "/" + folder;
   }
-  seen.folder = site.real_path(full);
-  seen.exists = site.exists(seen.folder + "/.");
+  Look const look{site};
+  seen.folder = look.real_path(full);
+  seen.exists = look.exists(seen.folder + "/.");
   seen.parent = seen.folder;
-  while (seen.parent.size() > 1 && !site.exists(seen.parent)) {
-    std::size_t const slash = seen.parent.rfind('/');
-    seen.parent.resize(slash == 0 ? 1 : slash);
-  }
+  while (seen.parent.size() > 1 && !look.exists(seen.parent)) seen.parent = detail::folder_of(seen.parent);
   std::string const parent = site.path_of(seen.parent);
   struct ::stat status {};
   bool const known = ::stat(parent.c_str(), &status) == 0;
@@ -183,7 +183,8 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
   if (::statvfs(parent.c_str(), &space) == 0) {
     seen.free_bytes = static_cast<std::uint64_t>(space.f_bavail) * static_cast<std::uint64_t>(space.f_frsize);
   }
-  if (seen.exists) detail::count_jit_cache(site, seen.folder, seen);
+  if (seen.exists) detail::count_jit_cache(look, seen.folder, seen);
+  seen.failure = look.failure();
 #endif
   return seen;
 }
@@ -225,10 +226,12 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
     report.unknown.push_back("the folder of the cache could not be looked at");
     return report;
   }
-  report.add_fact("size", !seen.exists ? std::string{"nothing yet"}
-                                       : detail::byte_words(seen.bytes) + " in " + std::to_string(seen.files) +
-                                             (seen.files == 1 ? " file" : " files") + (seen.cut ? " and more" : "") +
-                                             ", of " + detail::byte_words(settings.limit));
+  if (!report.add_unknown("what is in the cache's folder", seen.failure)) {
+    report.add_fact("size", !seen.exists ? std::string{"nothing yet"}
+                                         : detail::byte_words(seen.bytes) + " in " + std::to_string(seen.files) +
+                                               (seen.files == 1 ? " file" : " files") + (seen.cut ? " and more" : "") +
+                                               ", of " + detail::byte_words(settings.limit));
+  }
   report.add_fact("file system", (seen.file_system.empty() ? "not known" : seen.file_system) +
                                      (seen.free_bytes ? ", " + detail::byte_words(*seen.free_bytes) + " free" : ""));
   if (!settings.off_by.empty()) return report;  // the place does not matter
@@ -242,7 +245,7 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
          elsewhere);
   } else if (!seen.writable) {
     find(Severity::warning, "jit_cache.cannot_be_made",
-         "it is not there, and " + seen.parent +
+         (seen.failure.empty() ? "it is not there, and " : "it is not to be reached, and ") + seen.parent +
              (seen.mounted_read_only ? " is mounted read-only" : " cannot be written by this user"),
          "it says nothing, and compiles anew in each run (measured, 580)", elsewhere);
   }
@@ -274,7 +277,7 @@ inline void count_jit_cache(Site const& site, std::string const& folder, JitCach
   if (!site.variables_unknown.empty()) {
     RungReport report;
     report.rung = Rung::jit_cache;
-    report.unknown.push_back("whether the cache is on, and where: " + site.variables_unknown);
+    report.add_unknown("whether the cache is on, and where", site.variables_unknown);
     return report;
   }
   detail::ListedEnvironment const environment{site.variables};

@@ -4,6 +4,7 @@
 #include <cuenv/detail/bytes.hpp>
 #include <cuenv/detail/cubin.hpp>
 #include <cuenv/detail/elf_dynamic.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/site.hpp>
 #include <cuenv/version.hpp>
@@ -183,8 +184,8 @@ inline void add_configured_folders(Site const& site, std::string const& file, st
 /// file is taken, and fails there.
 [[nodiscard]] inline bool loader_takes(Site const& site, std::string const& path, std::uint16_t machine) {
   std::string const file = site.root + site.real_path(path);
-  if (!path_exists(file)) return false;
-  std::string const head = read_small_file(file, ElfHeader::size).value_or("");
+  if (!path_exists(file, site.failed_read)) return false;
+  std::string const head = read_small_file(file, ElfHeader::size, site.failed_read).value_or("");
   ElfHeader const elf = read_elf_header({reinterpret_cast<unsigned char const*>(head.data()), head.size()});
   return head.size() < ElfHeader::size || !elf.is_elf || (elf.little_endian_64 && elf.machine == machine);
 }
@@ -193,8 +194,8 @@ inline void add_configured_folders(Site const& site, std::string const& file, st
 
 /// What the loader would open for a name such as "libcuda.so.1": a path below the site's root, links not followed
 /// (Site::real_path does); nothing where it would find none. In this order: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH,
-/// /etc/ld.so.cache, default folders. Where there is no cache, the folders that ldconfig would read stand for it.
-/// Thread-safe.
+/// /etc/ld.so.cache, default folders. Where there is no cache, the folders that ldconfig would read stand for it. What
+/// cannot be read is passed over; a Look tells of it. Thread-safe.
 [[nodiscard]] inline std::optional<std::string> find_library(Site const& site, std::string_view soname,
                                                              LibrarySearch const& from = {}) {
   std::string const name{soname};
@@ -256,24 +257,20 @@ struct NeededLibrary {
 [[nodiscard]] inline std::vector<NeededLibrary> needed_libraries(Site const& site, std::string const& file) {
   constexpr std::size_t most = 512;
   std::vector<NeededLibrary> libraries;
-  auto const folder_of = [](std::string const& path) {
-    std::size_t const slash = path.rfind('/');
-    return path.substr(0, slash == 0 ? 1 : slash);
-  };
   struct Asking {
     std::string path;
     std::vector<std::string> inherited;
   };
   std::vector<Asking> asking{{site.real_path(file), {}}};
-  std::string const program_origin = folder_of(asking.front().path);
+  std::string const program_origin = detail::folder_of(asking.front().path);
   for (std::size_t i = 0; i < asking.size(); ++i) {
     std::string const path = asking[i].path;
-    auto const section = detail::read_dynamic_section(site.root + site.real_path(path));
+    auto const section = detail::read_dynamic_section(site.root + site.real_path(path), site.failed_read);
     if (!section) continue;
     LibrarySearch search;
     search.rpath = section->rpath;
     if (section->has_runpath) search.runpath = section->runpath;
-    search.origin = folder_of(path);
+    search.origin = detail::folder_of(path);
     search.inherited = asking[i].inherited;
     search.program_origin = program_origin;
     search.machine = section->machine;

@@ -78,24 +78,32 @@ struct EnvironmentBlock {
   return std::nullopt;
 }
 
-/// Why something of the process is not to be had.
+/// Why something of the process is not to be had, as far as its owner tells.
 [[nodiscard]] inline std::string protection_of(Site const& site) {
-  std::string const owner = status_line(site, "Uid");
-  if (owner.empty()) return ": there is no such process, or it has ended";
+  Look const look{site};
+  std::string const owner = status_line(look, "Uid");
+  if (owner.empty()) return look.failure().empty() ? ": there is no such process, or it has ended" : "";
   return ": it belongs to user " + owner.substr(0, owner.find_first_of(" \t")) +
          " or is protected; try as that user, or with sudo";
+}
+
+/// "reading /proc/7/maps failed: Permission denied: it belongs to user 0 or is protected; try as that user, or with
+/// sudo", after a look that should have had the file.
+[[nodiscard]] inline std::string unread_words(Look const& look, std::string const& file) {
+  return (look.failure().empty() ? file + " cannot be read" : look.failure()) + protection_of(look);
 }
 
 /// Sets the variables of the site to those that the process was started with.
 inline void read_variables_of_process(Site& site) {
   site.variables.clear();
   site.variables_unknown.clear();
-  auto const folder = living_folder(site);
+  Look const look{site};
+  auto const folder = living_folder(look);
   std::string const file = folder.value_or("/proc/" + site.process) + "/environ";
   // Linux gives arguments and environment 6 MiB at most.
-  auto const block = folder ? site.read(file, std::size_t{1} << 23) : std::nullopt;
+  auto const block = folder ? look.read(file, std::size_t{1} << 23) : std::nullopt;
   if (!block) {
-    site.variables_unknown = file + " cannot be read" + (folder ? protection_of(site) : ": the process has ended");
+    site.variables_unknown = folder ? unread_words(look, file) : file + " cannot be read: the process has ended";
     return;
   }
   EnvironmentBlock environment = parse_environment_block(*block);
@@ -188,6 +196,7 @@ inline void add_visible_gpus(Site const& site, Machine const& machine, RungRepor
 /// thrown when there is no such process, or it ends meanwhile. Thread-safe.
 [[nodiscard]] inline Site site_of_process(Site const& here, long pid) {
   Site site = here;
+  site.failed_read = nullptr;
   site.process = std::to_string(pid);
   detail::read_variables_of_process(site);
   std::string const folder = detail::living_folder(site).value_or("/proc/" + site.process);
@@ -229,12 +238,13 @@ inline void add_visible_gpus(Site const& site, Machine const& machine, RungRepor
   report.unknown.push_back("processes are looked at on Linux only");
 #else
   std::string const entry = "/proc/" + site.process;
-  if (detail::status_line(site, "Uid").empty()) {
+  Look const who{site};
+  if (detail::status_line(who, "Uid").empty()) {
+    if (report.add_unknown("the process", who.failure())) return report;
     report.findings.push_back({Severity::error, "process.not_there", entry, "", Diagnostic::no_offset,
                                "there is no such process, or it has ended", "", "see with ps which are there"});
     return report;
   }
-  std::string const protection = detail::protection_of(site);
   auto const living = detail::living_folder(site);
   std::string const folder = living.value_or(entry);
   auto const program = site.link(folder + "/exe");
@@ -257,20 +267,21 @@ inline void add_visible_gpus(Site const& site, Machine const& machine, RungRepor
   if (site.variables_unknown.empty()) {
     report.add_fact("environment", "as the program was started; what it has changed since cannot be seen");
     detail::add_visible_gpus(site, machine, report);
-  } else {
-    report.unknown.push_back("some variables, and so which GPUs it sees: " + site.variables_unknown);
   }
+  report.add_unknown("some variables, and so which GPUs it sees", site.variables_unknown);
 
-  if (auto const descriptors = site.list(folder + "/fd")) {
-    std::vector<std::string> nodes;
-    for (std::string const& descriptor : *descriptors) {
-      std::string target = site.link(folder + "/fd/" + descriptor).value_or("");
-      if (detail::starts_with(target, "/dev/nvidia") || target == "/dev/dxg") nodes.push_back(std::move(target));
-    }
+  Look const open_files{site};
+  auto const descriptors = open_files.list(folder + "/fd");
+  std::vector<std::string> nodes;
+  for (std::string const& descriptor : descriptors.value_or(std::vector<std::string>{})) {
+    std::string target = open_files.link(folder + "/fd/" + descriptor).value_or("");
+    if (detail::starts_with(target, "/dev/nvidia") || target == "/dev/dxg") nodes.push_back(std::move(target));
+  }
+  if (descriptors && open_files.failure().empty()) {
     std::sort(nodes.begin(), nodes.end());
     report.add_fact("device nodes open", nodes.empty() ? "none" : detail::counted(nodes));
   } else {
-    report.unknown.push_back(folder + "/fd cannot be listed" + protection);
+    report.unknown.push_back(detail::unread_words(open_files, folder + "/fd"));
   }
 
   if (auto const tasks = detail::tasks_of(site); !tasks.empty()) {
@@ -284,7 +295,8 @@ inline void add_visible_gpus(Site const& site, Machine const& machine, RungRepor
     report.add_fact("threads", std::to_string(tasks.size()) + ": " + detail::counted(threads));
   }
 
-  if (auto const files = detail::mapped_files(site)) {
+  Look const memory{site};
+  if (auto const files = detail::mapped_files(memory)) {
     for (auto const& file : *files) {
       std::string_view const base = std::string_view{file.path}.substr(file.path.rfind('/') + 1);
       bool const is_cuda = detail::starts_with(base, "libcu") || detail::starts_with(base, "libnv") ||
@@ -294,14 +306,15 @@ inline void add_visible_gpus(Site const& site, Machine const& machine, RungRepor
                                  "the process still runs the old file, which was removed or replaced since", "",
                                  "start the program again"});
     }
-    for (std::string const& library : mapped_libraries(site)) {
+    for (std::string const& library : mapped_libraries(memory)) {
       auto const targets = code_targets(site.root + site.real_path(library));
       if (!targets) report.unknown.push_back("the GPU code of " + library + ", which cannot be read");
       std::string const text = targets ? to_string(*targets) : "";
       if (!text.empty()) report.add_fact("GPU code in " + library, text);
     }
+    report.add_unknown("whether there is more GPU code", memory.failure());
   } else {
-    report.unknown.push_back(folder + "/maps cannot be read" + protection);
+    report.unknown.push_back(detail::unread_words(memory, folder + "/maps"));
   }
 #endif
   return report;

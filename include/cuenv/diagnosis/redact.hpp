@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
 CUENV_NAMESPACE_BEGIN
 
 /// Replaces what tells who and where by stable placeholders: the same UUID gives the same one everywhere, and a part of
@@ -43,7 +47,11 @@ class Redactor {
       for (std::string const& folder : {home, cleaned(home), site.real_path(home)}) add_folder(folder, "<home>");
     }
     for (char const* name : {"USER", "LOGNAME", "SUDO_USER"}) add_word(site.get(name).value_or(""), "<user>");
-    std::string const kernels{detail::trim(site.read("/proc/sys/kernel/hostname", 256).value_or(""))};
+    std::string kernels{detail::trim(site.read("/proc/sys/kernel/hostname", 256).value_or(""))};
+#ifndef _WIN32
+    char name[257] = "";  // needs no file, which there may be too many of: the name must not stay
+    if (site.root.empty() && ::gethostname(&name[0], sizeof name - 1) == 0) kernels = &name[0];
+#endif
     for (std::string const& host : {kernels, site.get("HOSTNAME").value_or("")}) {
       add_word(host, "<host>");
       add_word(host.substr(0, host.find('.')), "<host>");

@@ -55,6 +55,12 @@ struct RungReport {
   /// Appends a fact.
   void add_fact(std::string name, std::string value) { facts.push_back({std::move(name), std::move(value)}); }
 
+  /// Adds what is not known, where there is a reason for that; says whether there is one.
+  bool add_unknown(std::string what, std::string const& reason) {
+    if (!reason.empty()) unknown.push_back(std::move(what) + ": " + reason);
+    return !reason.empty();
+  }
+
   /// By the worst finding; notes count as fine.
   [[nodiscard]] Health health() const noexcept {
     Health worst = unknown.empty() ? Health::fine : Health::unknown;

@@ -15,14 +15,11 @@
 #include <utility>
 #include <vector>
 
-#ifndef _WIN32
-#include <unistd.h>
-#endif
-
 CUENV_NAMESPACE_BEGIN
 
 /// What a diagnosis looks at: this machine and this process, or files below a folder that describe others. Its
-/// functions throw nothing but bad_alloc; reading from several threads is safe.
+/// functions throw nothing but bad_alloc; reading from several threads is safe. What cannot be read is not there for
+/// them: who concludes something from an absence uses a Look.
 struct Site {
   /// The folder that stands for "/" for /proc, /dev, /sys, /etc and libraries; "" for the real one. Programs and
   /// prefixes that the caller names are taken as they are.
@@ -39,6 +36,8 @@ struct Site {
   System system;
   /// The entry of /proc that is the process: "self", or a number.
   std::string process = "self";
+  /// Where a Look puts what failed; null: nowhere.
+  std::string* failed_read = nullptr;
 
   /// The text of a variable; nothing where it is not set.
   [[nodiscard]] std::optional<std::string> get(std::string_view name) const {
@@ -57,33 +56,41 @@ struct Site {
     return (hardware ? hardware_root : root) + std::string{path};
   }
   /// True where there is a file, folder or link of that path below the root.
-  [[nodiscard]] bool exists(std::string_view path) const { return detail::path_exists(path_of(path)); }
+  [[nodiscard]] bool exists(std::string_view path) const { return detail::path_exists(path_of(path), failed_read); }
   /// The content of a file, cut at `limit` bytes; nothing where it cannot be read.
   [[nodiscard]] std::optional<std::string> read(std::string_view path, std::size_t limit = 65536) const {
-    return detail::read_small_file(path_of(path), limit);
+    return detail::read_small_file(path_of(path), limit, failed_read);
   }
   /// Whether a file begins as programs and libraries do. Links are followed below the root.
   [[nodiscard]] bool is_elf_file(std::string_view path) const { return read(real_path(path), 4) == "\177ELF"; }
   /// The names in a folder, in no order; nothing where it cannot be read.
   [[nodiscard]] std::optional<std::vector<std::string>> list(std::string_view path) const {
-    return detail::list_directory(path_of(path));
+    return detail::list_directory(path_of(path), failed_read);
   }
   /// Where a symbolic link points, as it is written; nothing where there is no link.
   [[nodiscard]] std::optional<std::string> link(std::string_view path) const {
-#ifdef _WIN32
-    (void)path;
-    return std::nullopt;
-#else
-    std::string target(4096, '\0');
-    auto const length = ::readlink(path_of(path).c_str(), target.data(), target.size());
-    if (length < 0 || static_cast<std::size_t>(length) == target.size()) return std::nullopt;
-    target.resize(static_cast<std::size_t>(length));
-    return target;
-#endif
+    return detail::read_link(path_of(path), failed_read);
   }
   /// The file behind a path and its links, below the same root and without "." and ".."; the path itself, cleaned,
   /// where it does not exist. Absolute links start at the root.
   [[nodiscard]] std::string real_path(std::string_view path) const;
+};
+
+/// A site for one question whose answer may rest on an absence: it remembers that something which may be there could
+/// not be read, and then nothing that was not found is known to be absent. For one thread; copies of it as a Site must
+/// not outlive it.
+class Look : public Site {
+ public:
+  /// At the same place, with no failure yet.
+  explicit Look(Site const& site) : Site(site) { failed_read = &failure_; }
+  Look(Look const&) = delete;
+  Look& operator=(Look const&) = delete;
+
+  /// The first failure in words, "reading /dev/dxg failed: Permission denied"; empty where all that is there was read.
+  [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
+
+ private:
+  std::string failure_;
 };
 
 inline std::string Site::real_path(std::string_view path) const {

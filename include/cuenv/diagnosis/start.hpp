@@ -151,7 +151,10 @@ namespace detail {
 #else
   constexpr int limit_milliseconds = 60000;
   DriverLibrary const driver = site.system.open_driver(DriverOpen::load);
-  if (!driver.loaded) return detail::start_unknown("CUDA was not started: there is no driver library");
+  if (!driver.loaded) {
+    return detail::start_unknown("CUDA was not started: the driver library was not loaded" +
+                                 (driver.error.empty() ? "" : " (" + driver.error + ")"));
+  }
   DriverState const state = driver_state(driver);
   if (state != DriverState::loaded && state != DriverState::stub) {
     return detail::start_unknown("CUDA was not started: in this process the driver is " +
@@ -159,7 +162,7 @@ namespace detail {
   }
   auto const threads = detail::other_threads();
   if (!threads.empty()) {
-    return detail::start_unknown("CUDA was not started: a fork is not safe beside the thread " + threads.front());
+    return detail::start_unknown("CUDA was not started: a fork is not safe beside another thread: " + threads.front());
   }
   int ends[2] = {-1, -1};
   if (::pipe(ends) != 0) return detail::start_unknown("CUDA was not started: no pipe could be made");

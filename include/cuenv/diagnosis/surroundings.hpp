@@ -98,8 +98,10 @@ struct SurroundingsReporter {
 };
 
 inline void look_at_wsl(SurroundingsReporter const& reporter) {
-  bool const has_gpu = reporter.site.exists("/dev/dxg");
-  std::string const release{reporter.site.read("/proc/sys/kernel/osrelease", 256).value_or("")};
+  Look const look{reporter.site};
+  bool const has_gpu = look.exists("/dev/dxg");
+  std::string const release{look.read("/proc/sys/kernel/osrelease", 256).value_or("")};
+  if (reporter.report.add_unknown("whether WSL was given a GPU", look.failure())) return;
   // Version 1 is no Linux kernel: it calls itself 4.4.0-19041-Microsoft.
   bool const first = !has_gpu && release.find("WSL2") == std::string::npos && starts_with(release, "4.4.");
   reporter.report.add_fact("WSL", first ? "1" : "2");
@@ -148,15 +150,18 @@ inline void look_at_container(SurroundingsReporter const& reporter) {
 
   DriverLibrary const driver = site.system.open_driver(DriverOpen::load);
   if (!driver.simulated_root.empty()) return;  // it comes without an NVML
-  bool const has_driver = driver.loaded || (driver.error.empty() && find_library(site, "libcuda.so.1"));
+  Look const look{site};
+  bool const has_driver = driver.loaded || find_library(look, "libcuda.so.1");
   NvmlLibrary const nvml = site.system.open_nvml();
-  bool const has_nvml = nvml.loaded || (nvml.error.empty() && find_library(site, "libnvidia-ml.so.1"));
-  if (has_nvml && !has_driver) {
+  bool const has_nvml = nvml.loaded || find_library(look, "libnvidia-ml.so.1");
+  if (has_driver && has_nvml) return;
+  if (reporter.report.add_unknown("which libraries of the driver the container has", look.failure())) return;
+  if (has_nvml) {
     reporter.find(Severity::error, "surroundings.no_compute", "NVIDIA_DRIVER_CAPABILITIES", capabilities.value_or(""),
                   "the container has NVML and not libcuda.so.1, so nvidia-smi works and CUDA does not",
                   "the CUDA runtime answers 35 (INSUFFICIENT_DRIVER) (documented, not measured)",
                   "start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility");
-  } else if (has_driver && !has_nvml) {
+  } else if (has_driver) {
     reporter.find(Severity::warning, "surroundings.no_utility", "NVIDIA_DRIVER_CAPABILITIES", capabilities.value_or(""),
                   "the container has libcuda.so.1 and not libnvidia-ml.so.1",
                   "CUDA works; nvidia-smi and NCCL do not (documented, not measured)",
@@ -200,6 +205,7 @@ inline void look_at_mps(SurroundingsReporter const& reporter) {
   auto const set = reporter.site.get("CUDA_MPS_PIPE_DIRECTORY");
   if (!set && !reporter.site.variables_unknown.empty()) return;
   Mps const mps = find_mps(set, reporter.site.root);
+  if (reporter.report.add_unknown("whether an MPS daemon runs", mps.unread)) return;
   bool const off = set && set->empty();
   if (off) reporter.report.add_fact("MPS", "off, since CUDA_MPS_PIPE_DIRECTORY is empty");
   bool const quit = mps.state == MpsState::ended && mps.process.empty();
@@ -267,8 +273,12 @@ inline void look_at_device_nodes(SurroundingsReporter const& reporter) {
   if (reporter.machine.gpus.empty() || reporter.machine.source != MachineSource::proc) return;
   // Outside a container the driver library has missing nodes made by this program, which runs as root (documented).
   bool const made_when_needed = !in_container && site.exists("/usr/bin/nvidia-modprobe");
+  auto const is_missing = [&](std::string const& node) {
+    Look const look{site};
+    return !look.exists(node) && !reporter.report.add_unknown("whether there is " + node, look.failure());
+  };
   for (char const* node : {"/dev/nvidiactl", "/dev/nvidia-uvm"}) {
-    if (site.exists(node) || made_when_needed) continue;
+    if (made_when_needed || !is_missing(node)) continue;
     reporter.find(
         Severity::error, "surroundings.no_device_node", node, "", "this device node is missing, and CUDA needs it",
         "cuInit answers 100 (NO_DEVICE) or 999 (UNKNOWN) (reported by users, not measured)",
@@ -276,7 +286,7 @@ inline void look_at_device_nodes(SurroundingsReporter const& reporter) {
   }
   bool parts = false;
   for (Gpu const& gpu : reporter.machine.gpus) parts = parts || !gpu.mig.empty();
-  if (parts && !site.exists("/dev/nvidia-caps")) {
+  if (parts && is_missing("/dev/nvidia-caps")) {
     reporter.find(Severity::error, "surroundings.no_mig_nodes", "/dev/nvidia-caps", "",
                   "MIG instances are listed, and the device nodes that open them are missing",
                   "cuInit answers 100 (NO_DEVICE) (documented, not measured)",
@@ -284,13 +294,15 @@ inline void look_at_device_nodes(SurroundingsReporter const& reporter) {
                                : "nvidia-modprobe -f /proc/driver/nvidia/capabilities/mig/config");
   }
 
-  auto const owner = read_process_owner(site);
+  Look const look{site};
+  auto const owner = read_process_owner(look);
+  auto names = look.list("/dev").value_or(std::vector<std::string>{});
+  constexpr char const* use = "whether the device nodes may be used";
+  if (reporter.report.add_unknown(use, look.failure())) return;
   if (!owner) {
-    reporter.report.unknown.push_back("whether the device nodes may be used: /proc/" + site.process +
-                                      "/status cannot be read");
+    reporter.report.add_unknown(use, "/proc/" + site.process + "/status does not say whose the process is");
     return;
   }
-  auto names = site.list("/dev").value_or(std::vector<std::string>{});
   std::sort(names.begin(), names.end());
   std::size_t gpus = 0;
   std::vector<std::pair<std::string, FileOwner>> refused;
@@ -330,9 +342,7 @@ inline void look_at_device_nodes(SurroundingsReporter const& reporter) {
   if (is_wsl(site)) detail::look_at_wsl(reporter);
   if (is_tegra(site)) report.add_fact("platform", "Jetson or another machine with Tegra");
   if (!reporter.container.empty()) detail::look_at_container(reporter);
-  if (!site.variables_unknown.empty()) {
-    report.unknown.push_back("conda, MPS, Slurm and what a container was asked for: " + site.variables_unknown);
-  }
+  report.add_unknown("conda, MPS, Slurm and what a container was asked for", site.variables_unknown);
   detail::look_at_conda(reporter);
   detail::look_at_mps(reporter);
   detail::look_at_slurm(reporter);

@@ -2,6 +2,7 @@
 #define CUENV_DIAGNOSIS_TOOLKIT_HPP
 
 #include <cuenv/cuda_version.hpp>
+#include <cuenv/detail/files.hpp>
 #include <cuenv/detail/text.hpp>
 #include <cuenv/diagnosis/code_targets.hpp>
 #include <cuenv/diagnosis/cuda_runtime.hpp>
@@ -86,13 +87,6 @@ struct ToolkitWitness {
   return a.major_number != b.major_number || (a.minor_number && b.minor_number && *a.minor_number != *b.minor_number);
 }
 
-/// The folder above the folder of a file.
-[[nodiscard]] inline std::string folder_above(std::string path) {
-  for (int i = 0; i < 2; ++i)
-    path.resize(path.empty() ? 0 : path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-  return path.empty() ? "/" : path;
-}
-
 /// The toolkits that the environment points at, each as a fact.
 [[nodiscard]] inline std::vector<ToolkitWitness> find_toolkits(Site const& site, RungReport& report) {
   std::vector<ToolkitWitness> witnesses;
@@ -103,12 +97,15 @@ struct ToolkitWitness {
   for (char const* const name : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDAToolkit_ROOT"}) {
     auto const folder = site.get(name);
     if (!folder || folder->empty()) continue;
-    auto const version = toolkit_version(site, *folder);
+    Look const look{site};
+    auto const version = toolkit_version(look, *folder);
     add(name, *folder, version);
-    bool const there = site.exists(site.real_path(*folder));
-    bool const plausible = version || site.exists(site.real_path(*folder + "/include/cuda.h")) ||
-                           site.exists(site.real_path(*folder + "/bin/nvcc"));
+    bool const there = look.exists(look.real_path(*folder));
+    bool const plausible = version || look.exists(look.real_path(*folder + "/include/cuda.h")) ||
+                           look.exists(look.real_path(*folder + "/bin/nvcc"));
     if (plausible) continue;
+    if (report.add_unknown("whether there is a toolkit in " + std::string{name} + "=" + *folder, look.failure()))
+      continue;
     report.findings.push_back(
         {Severity::warning, "toolkit.no_toolkit", name, *folder, Diagnostic::no_offset,
          there ? "there is no CUDA toolkit in this folder: neither version.json nor bin/nvcc nor include/cuda.h"
@@ -119,19 +116,21 @@ struct ToolkitWitness {
   for (std::string const& folder : search_folders(site, site.get("PATH").value_or(""), ":", "", 0)) {
     std::string const nvcc = folder + "/nvcc";
     if (!site.exists(site.real_path(nvcc))) continue;
-    add(nvcc_on_path, nvcc, toolkit_version(site, folder_above(site.real_path(nvcc))));
+    add(nvcc_on_path, nvcc, toolkit_version(site, folder_of(folder_of(site.real_path(nvcc)))));
     break;
   }
   std::string const list = site.get("LD_LIBRARY_PATH").value_or("");
   if (list.empty()) return witnesses;
   for (std::string const& folder : search_folders(site, list, ":;", "", LibrarySearch::native_machine)) {
     std::optional<CudaRuntime> found;
-    for (std::string const& name : site.list(site.real_path(folder)).value_or(std::vector<std::string>{})) {
+    Look const look{site};
+    for (std::string const& name : look.list(look.real_path(folder)).value_or(std::vector<std::string>{})) {
       auto runtime = runtime_by_name(name).has_value() ? describe_runtime(site, folder + "/" + name) : std::nullopt;
       if (!runtime) continue;
       bool const better = !found || (!found->minor_number && runtime->minor_number) || runtime->path < found->path;
       if (better) found = std::move(runtime);
     }
+    if (report.add_unknown("whether a libcudart is in " + folder + " of LD_LIBRARY_PATH", look.failure())) break;
     if (!found) continue;
     report.add_fact("libcudart on LD_LIBRARY_PATH", found->path + " (" + version_text(*found) + ")");
     witnesses.push_back({false, "LD_LIBRARY_PATH", found->path, found->major_number, found->minor_number});
@@ -151,10 +150,13 @@ struct ToolkitWitness {
   return path.substr(site.root.size());
 }
 
-/// Of a program that needs no libcudart: its runtime may be inside, which is the default of nvcc.
-inline void look_for_static_runtime(std::string const& program, std::optional<CudaVersion> driver, RungReport& report) {
+/// Of a program that needs no libcudart: its runtime may be inside, which is the default of nvcc. `failure` tells what
+/// else it may need.
+inline void look_for_static_runtime(std::string const& program, std::optional<CudaVersion> driver,
+                                    std::string const& failure, RungReport& report) {
   auto const targets = code_targets(program);
   if (!targets || to_string(*targets).empty()) return;
+  if (report.add_unknown("which CUDA runtime " + program + " gets", failure)) return;
   std::string const inside = "it has GPU code and needs no libcudart, so that its runtime is inside, if it has one";
   constexpr MinorCompatibility newest = minor_compatibilities[std::size(minor_compatibilities) - 1];
   if (driver && driver->major_number >= newest.major_number) {  // then its version does not matter
@@ -180,10 +182,12 @@ inline void look_at_program(Site const& site, std::string const& program, std::o
     return;
   }
   bool has_runtime = false;
-  for (NeededLibrary const& library : needed_libraries(site, *place)) {
+  Look const look{site};
+  for (NeededLibrary const& library : needed_libraries(look, *place)) {
     if (!runtime_by_name(library.name)) continue;
     has_runtime = true;
     if (!library.path) {
+      if (report.add_unknown("whether " + program + " gets " + library.name, look.failure())) continue;
       report.findings.push_back(
           {Severity::error, "toolkit.runtime_not_found", program, library.name, Diagnostic::no_offset,
            "it needs this CUDA runtime, which the loader would not find" +
@@ -200,7 +204,7 @@ inline void look_at_program(Site const& site, std::string const& program, std::o
     }
   }
   // Whoever calls a runtime needs libc too: what needs nothing is an object file, or GPU code alone.
-  if (!has_runtime && !section->needed.empty()) look_for_static_runtime(program, driver, report);
+  if (!has_runtime && !section->needed.empty()) look_for_static_runtime(program, driver, look.failure(), report);
 }
 
 /// The toolkit that would build, against the GPUs.
@@ -252,9 +256,7 @@ inline void compare_toolkit_and_gpus(std::vector<ToolkitWitness> const& witnesse
   (void)machine;
   report.unknown.push_back("toolkits and runtimes are looked for on Linux only");
 #else
-  if (!site.variables_unknown.empty()) {
-    report.unknown.push_back("whether variables name another toolkit: " + site.variables_unknown);
-  }
+  report.add_unknown("whether variables name another toolkit", site.variables_unknown);
   std::vector<detail::ToolkitWitness> const witnesses = detail::find_toolkits(site, report);
   for (std::size_t i = 1; i < witnesses.size(); ++i) {
     auto const& first = witnesses.front();
@@ -270,7 +272,9 @@ inline void compare_toolkit_and_gpus(std::vector<ToolkitWitness> const& witnesse
          "builds may take the compiler from one and libraries from the other", "make them name the same toolkit"});
   }
   detail::compare_toolkit_and_gpus(witnesses, machine, report);
-  std::vector<std::string> const mapped = mapped_libraries(site);
+  Look const look{site};
+  std::vector<std::string> const mapped = mapped_libraries(look);
+  report.add_unknown("which files are loaded", look.failure());
   bool has_runtime = false;
   for (std::string const& library : mapped) {
     auto const runtime = describe_runtime(site, library);
@@ -282,7 +286,7 @@ inline void compare_toolkit_and_gpus(std::vector<ToolkitWitness> const& witnesse
     }
   }
   if (!has_runtime && !mapped.empty()) {
-    detail::look_for_static_runtime(site.path_of(mapped.front()), driver, report);
+    detail::look_for_static_runtime(site.path_of(mapped.front()), driver, look.failure(), report);
   }
   for (std::string const& program : programs) {
     // What is in the process has found its libraries already, maybe not by the loader's rules alone.

@@ -29,9 +29,7 @@ CUENV_NAMESPACE_BEGIN
     report.add_fact(explanation.name, std::move(value));
     append(report.findings, std::move(explanation.findings));
   }
-  if (!site.variables_unknown.empty()) {
-    report.unknown.push_back("which variables are set besides: " + site.variables_unknown);
-  } else if (report.facts.empty()) {
+  if (!report.add_unknown("which variables are set besides", site.variables_unknown) && report.facts.empty()) {
     report.add_fact("CUDA variables", "none is set, so every default holds");
   }
   return report;

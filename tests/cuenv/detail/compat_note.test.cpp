@@ -35,7 +35,11 @@ TEST_CASE("the note of a compat library names the branches that it serves", "[el
   cuenv_tests::TemporaryFolder folder;
   folder.write("libcuda.so.590.44.01", library);
   CHECK(read_compat_branches((folder.path / "libcuda.so.590.44.01").string()) == served);
-  CHECK(read_compat_branches((folder.path / "absent").string()).empty());
+  std::string failure;
+  CHECK(read_compat_branches((folder.path / "libcuda.so.590.44.01").string(), &failure) == served);
+  CHECK(failure.empty());
+  CHECK(read_compat_branches(folder.path.string(), &failure).empty());
+  CHECK(failure == folder.path.string() + " is a directory");
 }
 
 TEST_CASE("without that note nothing is known", "[elf]") {

@@ -74,6 +74,21 @@ TEST_CASE("a file that shrinks gives fewer bytes", "[file]") {
   CHECK(file.read(90, bytes, 16) == 10);
 }
 
+#ifdef __linux__
+TEST_CASE("a file that fails does not end", "[file]") {
+  detail::File const file{"/proc/self/mem"};  // nothing is at address 0
+  unsigned char bytes[16];
+  try {
+    (void)file.read(0, bytes, 16);
+    FAIL("something was read");
+  } catch (FileError const& error) {
+    CHECK(detail::failure_words(error) == "/proc/self/mem cannot be read: Input/output error");
+  }
+  cuenv::detail::ByteReader reader{{4096, nullptr, file.source().read, &file}};
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(reader.look(0, 4), FileError);  // nothing is taken for read
+}
+#endif
+
 TEST_CASE("a file with a name of other letters is read, and one with a long path", "[file]") {
   Folder const folder;
   std::u16string const name = u"\u00e9\u4e2d\U0001f600";

@@ -17,11 +17,7 @@ using cuenv::Health;
 
 namespace {
 
-#ifdef __aarch64__
-std::string const libraries = "/usr/lib/aarch64-linux-gnu/";
-#else
-std::string const libraries = "/usr/lib/x86_64-linux-gnu/";
-#endif
+std::string const libraries = system_libraries;
 
 std::string version_text(std::string const& version, bool open = true) {
   return std::string{"NVRM version: NVIDIA UNIX "} +
@@ -331,4 +327,55 @@ TEST_CASE("a version that is nonsense is unknown, and not taken for one", "[diag
     CHECK(spares(found.report, "driver.not_loaded"));
     CHECK(found.report.unknown.size() == 1);
   }
+}
+
+TEST_CASE("what cannot be read of the driver is not taken for absent", "[diagnosis]") {
+  DescribedTree tree;
+  tree.loop("/proc/driver/nvidia/version").loop(libraries + "libcuda.so.1");
+  auto const report = diagnose_driver(tree.site(), {}).report;
+  CHECK(report.findings.empty());
+  CHECK(could_not_read(report, "/proc/driver/nvidia/version"));
+  CHECK(could_not_read(report, "libcuda.so.1"));
+  CHECK(report.health() == Health::unknown);
+
+  DescribedTree folder;
+  folder.directory("/sys/module/nvidia/version").directory("/etc/ld.so.cache");
+  auto const other = diagnose_driver(folder.site(), {}).report;
+  CHECK(other.findings.empty());
+  CHECK(could_not_read(other, "/sys/module/nvidia/version"));
+  CHECK(could_not_read(other, "/etc/ld.so.cache"));
+}
+
+TEST_CASE("a compiler that cannot be read may be one", "[diagnosis]") {
+  DescribedTree tree;
+  installed(tree);
+  tree.link("/first/libnvidia-ptxjitcompiler.so.1", libraries + "libnvidia-ptxjitcompiler.so.1")
+      .directory("/odd/libnvidia-ptxjitcompiler.so.1");
+  CHECK(diagnose_driver(tree.site({{"LD_LIBRARY_PATH", "/first"}}), two_h200()).jit_compiler == true);
+  auto const odd = diagnose_driver(tree.site({{"LD_LIBRARY_PATH", "/odd"}}), two_h200());
+  CHECK(odd.jit_compiler == std::nullopt);
+  CHECK(odd.jit_compiler_file.empty());
+  CHECK(could_not_read(odd.report, "/odd/libnvidia-ptxjitcompiler.so.1"));
+  CHECK(odd.report.findings.empty());
+}
+
+TEST_CASE("a service that may run, and a package that may serve", "[diagnosis]") {
+  DescribedTree tree;
+  installed(tree);
+  tree.directory("/proc/driver/nvidia-nvswitch/devices/0").directory("/proc/4711/comm");
+  auto const running = diagnose_driver(tree.site(), two_h200()).report;
+  CHECK(spares(running, "driver.fabric_manager"));
+  CHECK(could_not_read(running, "/proc/4711/comm"));
+  DescribedTree switches;
+  installed(switches);
+  switches.loop("/proc/driver/nvidia-nvswitch/devices");
+  CHECK(could_not_read(diagnose_driver(switches.site(), two_h200()).report, "/proc/driver/nvidia-nvswitch/devices"));
+
+  DescribedTree package;
+  installed(package, "550.54.15", "550.54.15");
+  package.directory("/compat/libcuda.so.580.65.06").link("/compat/libcuda.so.1", "libcuda.so.580.65.06");
+  auto const served = diagnose_driver(package.site({{"LD_LIBRARY_PATH", "/compat"}}), two_h200()).report;
+  CHECK(spares(served, "driver.compat_branch"));
+  REQUIRE_FALSE(served.unknown.empty());
+  CHECK_THAT(served.unknown.front(), ContainsSubstring("/compat/libcuda.so.580.65.06 is a directory"));
 }

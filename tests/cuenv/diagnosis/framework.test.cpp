@@ -244,3 +244,28 @@ TEST_CASE("assignments in Python's text", "[framework]") {
   CHECK(python_assignment("cuda\n", "cuda") == "");
   CHECK(python_assignment("", "cuda") == std::nullopt);
 }
+
+TEST_CASE("what cannot be read of the environment is not taken for absent", "[framework]") {
+  auto const with = [](auto const& change) {
+    DescribedTree tree;
+    with_torch(tree);
+    change(tree);
+    auto report = look(tree, with_gpus({90}));
+    CHECK(report.findings.empty());
+    CHECK(report.health() == cuenv::Health::unknown);
+    return report;
+  };
+  auto const replace = [](DescribedTree& tree, std::string const& path) {
+    std::filesystem::remove_all(tree.root() + path);
+    tree.loop(path);
+  };
+  auto const packages_of = with([&](DescribedTree& tree) { replace(tree, "/env/lib"); });
+  CHECK(cuenv_tests::could_not_read(packages_of, "/env/lib"));
+  auto const torch = with([&](DescribedTree& tree) { replace(tree, packages + "/torch/version.py"); });
+  CHECK(cuenv_tests::could_not_read(torch, "/torch/version.py"));
+  CHECK(fact(torch, "PyTorch") == cuenv_tests::no_fact);
+  auto const library = with([&](DescribedTree& tree) { replace(tree, packages + "/torch/lib/libtorch_cuda.so"); });
+  CHECK(cuenv_tests::could_not_read(library, "/torch/lib/libtorch_cuda.so"));
+  auto const runtime = with([&](DescribedTree& tree) { replace(tree, packages + "/nvidia/cuda_runtime/lib"); });
+  CHECK(cuenv_tests::could_not_read(runtime, "/nvidia/cuda_runtime/lib"));
+}

@@ -233,6 +233,9 @@ TEST_CASE("of what a process has loaded, only what serves not at all is told", "
   auto const served = report({"/for_86_and_120", "/text", "/gone"});
   CHECK(served.findings.empty());
   CHECK(served.facts.at(0).value == "1");
+  CHECK(served.unknown.empty());
+  tree.directory("/folder");
+  CHECK_THAT(report({"/folder"}).unknown.at(0), ContainsSubstring("/folder is a directory"));
   CHECK(spares(served, "program.library_serves_not_at_all"));
   CHECK(provokes(report({"/for_89"}), "program.library_serves_not_at_all"));
   CHECK(report({"/for_89"}, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}, {"CUDA_VISIBLE_DEVICES", "1"}}).findings.empty());

@@ -300,3 +300,35 @@ TEST_CASE("what is no device is passed over, and so is a virtual function", "[di
   CHECK(gpus->front().device_id == 0);
   CHECK(gpus->front().driver == "nvidia");
 }
+
+TEST_CASE("what cannot be read of the GPUs is not taken for absent", "[diagnosis]") {
+  DescribedTree tree;
+  tree.loop("/sys/bus/pci/devices");
+  auto const bus = cuenv::diagnose_gpus(tree.site()).report;
+  CHECK(could_not_read(bus, "/sys/bus/pci/devices/"));
+  CHECK(bus.findings.empty());
+  CHECK(bus.unknown.size() == 1);
+
+  DescribedTree vendor;
+  vendor.directory("/sys/bus/pci/devices/0000:01:00.0/vendor");
+  CHECK(could_not_read(cuenv::diagnose_gpus(vendor.site()).report, "/vendor"));
+  CHECK(spares(cuenv::diagnose_gpus(vendor.site()).report, "gpu.none"));
+
+  for (bool const in_container : {false, true}) {
+    DescribedTree node;
+    two_h200_tree(node);
+    std::filesystem::remove(node.root() + "/dev/nvidia1");
+    if (in_container) node.file("/.dockerenv");
+    node.loop("/dev/nvidia1");
+    auto const found = cuenv::diagnose_gpus(node.site());
+    CHECK(found.machine.gpus.size() == 1);
+    CHECK(could_not_read(found.report, "/dev/nvidia1"));
+    CHECK(found.report.findings.empty());
+    CHECK(found.report.health() == Health::unknown);
+  }
+  DescribedTree listed;
+  pci(listed, "0000:01:00.0", "nvidia");
+  listed.loop("/proc/driver/nvidia/gpus");
+  CHECK(spares(cuenv::diagnose_gpus(listed.site()).report, "gpu.not_started"));
+  CHECK(spares(cuenv::diagnose_gpus(listed.file("/.dockerenv").site()).report, "gpu.not_exposed"));
+}

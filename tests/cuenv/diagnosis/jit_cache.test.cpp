@@ -212,3 +212,18 @@ TEST_CASE("links in a cache are not followed when it is summed up", "[diagnosis]
       .link(at + "/3/c/link", "/big/a/file");
   CHECK(fact(cuenv::diagnose_jit_cache(tree.site(home), false), "size") == "4.8 KiB in 3 files, of 1 GiB");
 }
+
+TEST_CASE("a cache that cannot be looked into is not taken for an empty one", "[diagnosis][jit_cache]") {
+  DescribedTree tree;
+  tree.directory("/home/ada/.nv").loop("/home/ada/.nv/ComputeCache");
+  auto const report = cuenv::diagnose_jit_cache(tree.site(home), true);
+  CHECK(report.findings.empty());
+  CHECK(fact(report, "size") == cuenv_tests::no_fact);
+  CHECK(cuenv_tests::could_not_read(report, "/home/ada/.nv/ComputeCache/."));
+  DescribedTree part;
+  fill(part);
+  std::filesystem::remove_all(part.root() + folder + "/a/0");
+  part.loop(std::string{folder} + "/a/0");
+  part.loop(std::string{folder} + "/b");  // the driver makes no links: not followed, so not read
+  CHECK(fact(cuenv::diagnose_jit_cache(part.site(home), true), "size") == "4.5 KiB in 2 files, of 1 GiB");
+}

@@ -276,3 +276,28 @@ TEST_CASE("this process, as another would see it", "[process]") {
   CHECK(report.unknown.empty());
   CHECK(mapped_libraries(site).size() >= 3);
 }
+
+TEST_CASE("what cannot be read of a process is not taken for its end", "[process]") {
+  DescribedTree tree;
+  tree.directory("/proc/77/status");
+  auto const site = site_of_process(tree.site(), 77);
+  CHECK_THAT(site.variables_unknown, ContainsSubstring("/proc/77/status failed: "));
+  auto const report = diagnose_process(site, two_gpus());
+  CHECK(report.findings.empty());
+  CHECK(cuenv_tests::could_not_read(report, "/proc/77/status"));
+
+  DescribedTree parts;
+  describe(parts, "/proc/77");
+  parts.loop("/app/odd.so");
+  std::filesystem::remove_all(parts.root() + "/proc/77/fd");
+  parts.loop("/proc/77/fd")
+      .file("/proc/77/maps",
+            "7f0000000000-7f0000001000 r-xp 00000000 fe:01 12   /app/odd.so\n"
+            "7f0000002000-7f0000003000 r-xp 00000000 fe:01 13   /app/train\n");
+  auto const partly = diagnose_process(site_of_process(parts.site(), 77), two_gpus());
+  CHECK(fact(partly, "device nodes open") == no_fact);
+  CHECK(fact(partly, "GPU code in /app/train") == "sm_90 compute_80");
+  REQUIRE(partly.unknown.size() == 2);
+  CHECK_THAT(partly.unknown[0], ContainsSubstring("/proc/77/fd failed: "));
+  CHECK_THAT(partly.unknown[1], ContainsSubstring("/app/odd.so failed: "));
+}

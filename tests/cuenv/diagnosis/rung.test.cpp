@@ -17,7 +17,10 @@ TEST_CASE("a rung is as sound as its worst finding", "[diagnosis]") {
   CHECK(report.health() == cuenv::Health::fine);
   report.findings.push_back(finding(cuenv::Severity::note));
   CHECK(report.health() == cuenv::Health::fine);
-  report.unknown.push_back("the folder cannot be read");
+  CHECK_FALSE(report.add_unknown("nothing", ""));
+  CHECK(report.unknown.empty());
+  CHECK(report.add_unknown("the size", "the folder cannot be read"));
+  CHECK(report.unknown == std::vector<std::string>{"the size: the folder cannot be read"});
   CHECK(report.health() == cuenv::Health::unknown);
   report.findings.push_back(finding(cuenv::Severity::warning));
   CHECK(report.health() == cuenv::Health::doubtful);

@@ -40,6 +40,35 @@ TEST_CASE("links are followed below the root", "[diagnosis]") {
   CHECK(site.link("/usr") == std::nullopt);
 }
 
+TEST_CASE("a look remembers the first thing that it could not read, and no absence", "[diagnosis]") {
+  cuenv_tests::DescribedTree tree;
+  tree.file("/file", "text").directory("/folder").loop("/dev/loop");
+  cuenv::Site const site = tree.site({{"A", "1"}});
+  cuenv::Look const look{site};
+  CHECK(look.get("A") == "1");
+  CHECK(look.read("/file") == "text");
+  CHECK_FALSE(look.exists("/none"));
+  CHECK_FALSE(look.read("/none"));
+  CHECK_FALSE(look.list("/file"));
+  CHECK_FALSE(look.link("/file"));
+  CHECK(look.failure().empty());
+  CHECK_FALSE(look.exists("/dev/loop"));
+  std::string const words = look.failure();
+  CHECK_THAT(words, Catch::Matchers::StartsWith("reading " + tree.root() + "/dev/loop failed: "));
+  CHECK_FALSE(look.read("/folder"));
+  CHECK(look.failure() == words);
+
+  cuenv::Site const& place = look;
+  cuenv::Look const again{place};  // another question
+  CHECK_FALSE(again.list("/dev/loop"));
+  CHECK_FALSE(again.failure().empty());
+  CHECK(look.failure() == words);
+  cuenv::Look const elf{site};
+  CHECK_FALSE(elf.is_elf_file("/folder"));
+  CHECK_FALSE(elf.failure().empty());
+  CHECK_FALSE(site.exists("/dev/loop"));  // nobody asked why
+}
+
 TEST_CASE("this machine's site has the process's environment", "[diagnosis]") {
   cuenv::Site const site = cuenv::this_site();
   CHECK(site.variables == cuenv::process_environment.all());

@@ -19,11 +19,7 @@ using cuenv::Severity;
 
 namespace {
 
-#ifdef __aarch64__
-std::string const libraries = "/usr/lib/aarch64-linux-gnu/";
-#else
-std::string const libraries = "/usr/lib/x86_64-linux-gnu/";
-#endif
+std::string const libraries = system_libraries;
 
 cuenv::Machine machine_of_proc() {
   cuenv::Machine machine = two_h200();
@@ -312,4 +308,51 @@ TEST_CASE("who a process is that says nothing of itself is unknown", "[diagnosis
     CHECK(report.health() == Health::unknown);
     CHECK(spares(report, "surroundings.device_permission"));
   }
+}
+
+TEST_CASE("what cannot be read of the surroundings is not taken for absent", "[diagnosis]") {
+  DescribedTree wsl;
+  wsl.file("/proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2\n").loop("/dev/dxg");
+  auto const windows = diagnose_surroundings(wsl.site(), {});
+  CHECK(spares(windows, "surroundings.wsl_no_gpu"));
+  CHECK(could_not_read(windows, "/dev/dxg"));
+
+  for (char const* const name : {"libcuda.so.1", "libnvidia-ml.so.1"}) {
+    DescribedTree tree;
+    container(tree);
+    std::filesystem::remove(tree.root() + libraries + name);
+    tree.loop(libraries + name);
+    auto const report = diagnose_surroundings(tree.site(), machine_of_proc());
+    CHECK(report.findings.empty());
+    CHECK(could_not_read(report, name));
+  }
+
+  DescribedTree mps;
+  mps.file("/mps/control");  // what this process cannot reach, CUDA cannot either; the number of the daemon is a file
+  mps.loop("/mps/nvidia-cuda-mps-control.pid");
+  auto const daemon = diagnose_surroundings(mps.site({{"CUDA_MPS_PIPE_DIRECTORY", "/mps"}}), {});
+  CHECK(daemon.findings.empty());
+  CHECK(could_not_read(daemon, "/mps/nvidia-cuda-mps-control.pid"));
+}
+
+TEST_CASE("device nodes that cannot be looked at are not taken for missing", "[diagnosis]") {
+  DescribedTree tree;
+  healthy(tree);
+  for (char const* const node : {"nvidiactl", "nvidia-uvm"}) {
+    std::filesystem::remove(tree.root() + "/dev/" + node);
+    tree.loop(std::string{"/dev/"} + node);
+  }
+  tree.loop("/dev/nvidia-caps");
+  cuenv::Machine machine = machine_of_proc();
+  machine.gpus[0].mig.emplace_back();
+  auto const report = diagnose_surroundings(tree.site(), machine);
+  CHECK(report.findings.empty());
+  for (char const* const node : {"nvidiactl", "nvidia-uvm", "nvidia-caps"}) {
+    CHECK(could_not_read(report, std::string{"/dev/"} + node));
+  }
+  DescribedTree owner;
+  healthy(owner);
+  std::filesystem::remove(owner.root() + "/proc/self/status");
+  owner.directory("/proc/self/status");
+  CHECK(could_not_read(diagnose_surroundings(owner.site(), machine_of_proc()), "/proc/self/status"));
 }

@@ -199,3 +199,32 @@ TEST_CASE("this program has a toolkit rung", "[toolkit]") {
   auto const report = diagnose_toolkit(cuenv::this_site(), {"/proc/self/exe"}, CudaVersion{13, 0});
   CHECK(spares(report, "toolkit.runtime_not_found"));
 }
+
+TEST_CASE("what cannot be read of toolkits and runtimes is not taken for absent", "[toolkit]") {
+  std::string const code = image_builder::container(image_builder::cubin_entry(90));
+  DescribedTree tree;
+  tree.loop("/opt/cuda")
+      .directory("/opt/other/version.json")
+      .file("/app/bin/app", shared_object({{"libcudart.so.12"}, "", "", "$ORIGIN/../lib"}))
+      .file("/app/bin/plain", shared_object({{"libb.so"}, "", "", "$ORIGIN/../lib", 62, {{".nv_fatbin", code}}}))
+      .directory("/app/lib/libb.so")
+      .loop("/app/lib/libcudart.so.12");
+  auto const with = [&](std::string const& program, std::vector<cuenv::Assignment> variables = {}) {
+    std::vector<std::string> programs;
+    if (!program.empty()) programs.push_back(tree.root() + program);
+    return diagnose_toolkit(tree.site(std::move(variables)), programs, CudaVersion{12, 4});
+  };
+  auto const home = with("", {{"CUDA_HOME", "/opt/cuda"}, {"CUDA_PATH", "/opt/other"}});
+  CHECK(home.findings.empty());
+  CHECK(cuenv_tests::could_not_read(home, "/opt/cuda/version.json"));
+  CHECK(cuenv_tests::could_not_read(home, "/opt/other/version.json"));
+  auto const list = with("", {{"LD_LIBRARY_PATH", "/opt/cuda"}});
+  CHECK(list.findings.empty());
+  CHECK(cuenv_tests::could_not_read(list, "/opt/cuda"));
+  auto const program = with("/app/bin/app");
+  CHECK(program.findings.empty());
+  CHECK(cuenv_tests::could_not_read(program, "/app/lib/libcudart.so.12"));
+  auto const plain = with("/app/bin/plain");  // what libb.so needs is not known
+  REQUIRE(plain.unknown.size() == 1);
+  CHECK(cuenv_tests::could_not_read(plain, "/app/lib/libb.so"));
+}
