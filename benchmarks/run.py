@@ -211,6 +211,12 @@ def compile_times(options):
             command = [compiler, "-std=c++17", *includes, *mode, str(source), "-o", os.path.join(folder, "out")]
             return lambda: usage_of(command, environment)[1]
 
+        precompiled = Path(folder) / "precompiled.hpp"
+        precompiled.write_text("#include <cuenv/cuenv.hpp>\n")
+        nothing = Path(folder) / "nothing.cpp"
+        nothing.write_text("int main() {}\n")
+        Ran([compiler, "-std=c++17", *includes, "-x", "c++-header", precompiled, "-o", f"{precompiled}.gch"])
+
         for mode in (["-fsyntax-only"], ["-c", "-O0"]):
             # The processors' seconds: other work on the machine counts less than by the clock.
             taken = by_turns(options.rounds, {name: compilation(source, mode) for name, source in sources.items()})
@@ -220,6 +226,12 @@ def compile_times(options):
             row(title, f"cuda.h and the standard headers it needs ({median(taken['bare']) * 1000:.0f} ms)",
                 f"{median(taken['cuenv']) * 1000:.0f} ms, {over:.0f} ms more", "at most 100 ms more", over <= 100,
                 INCLUDE_REASON, brief, over_ms=over, ms=median(taken["cuenv"]) * 1000, bare_ms=median(taken["bare"]) * 1000)
+            if brief:
+                with_it = by_turns(options.rounds, {"precompiled": compilation(nothing, [*mode, "-include", str(precompiled)]),
+                                                    "bare": compilation(bare, mode)})
+                over = median([a - b for a, b in zip(with_it["precompiled"], with_it["bare"])]) * 1000
+                row("`cuenv.hpp` precompiled (`target_precompile_headers`)", f"the same ({median(with_it['bare']) * 1000:.0f} ms)",
+                    f"{median(with_it['precompiled']) * 1000:.0f} ms, {over:.0f} ms more", over_ms=over)
             for name in sources:
                 if name in ("cuenv", "bare"):
                     continue

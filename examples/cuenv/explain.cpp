@@ -2,7 +2,10 @@
 #include "machine.hpp"
 #include "output.hpp"
 
+#include <cstddef>
 #include <iostream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace tool {
@@ -33,8 +36,16 @@ std::vector<cuenv::Explanation> explanations_of(std::vector<cuenv::Assignment> c
   return all;
 }
 
+/// A text, cut where it is long and nothing points into it: NVIDIA_REQUIRE_CUDA of NVIDIA's images has 1.7 kB.
+std::string shown_text(cuenv::Explanation const& explanation) {
+  constexpr std::size_t most = 200;
+  std::string_view const text = explanation.text;
+  if (text.size() <= most || !explanation.findings.empty()) return "'" + printable(text) + "'";
+  return "'" + printable(text.substr(0, most)) + "'... (" + std::to_string(text.size()) + " bytes; --json has all)";
+}
+
 std::string explanation_text(cuenv::Explanation const& explanation, std::string const& source) {
-  std::string text = printable(explanation.name) + "='" + printable(explanation.text) + "'\n";
+  std::string text = printable(explanation.name) + "=" + shown_text(explanation) + "\n";
   auto const with = [](std::string const& value, std::optional<cuenv::Evidence> evidence) {
     return evidence ? value + " (" + std::string{to_string(*evidence)} + ")" : value;
   };

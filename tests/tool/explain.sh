@@ -52,6 +52,15 @@ same "bytes in hex" "3080" "$(at /variables/0/text_hex)"
 call 0 explain "CUDA_CACHE_PATH=/tmp/$(printf 'a\377\033b')"
 has "shown in text" 'a\xff\x1bb' "$out"
 
+# A long text is cut where nothing points into it, and told in full as JSON.
+long=$(printf 'brand=tesla,driver>=535%.0s ' $(seq 80))
+call 0 explain "NVIDIA_REQUIRE_CUDA=$long"
+has "the cut" "... (${#long} bytes; --json has all)" "$out"
+call 0 explain --json "NVIDIA_REQUIRE_CUDA=$long"
+same "all of it" "$long" "$(at /variables/0/text)"
+call 1 explain "CUDA_VISIBLE_DEVICE=$long"
+has "not where there is a finding" "$long'" "$out"
+
 call 2 explain CUDA_LAUNCH_BLOCKING
 has "what is wrong" "write NAME=VALUE" "$err"
 call 2 explain =1
