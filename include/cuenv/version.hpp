@@ -1,6 +1,14 @@
 #ifndef CUENV_VERSION_HPP
 #define CUENV_VERSION_HPP
 
+// Before the hundreds of errors that would leave one guessing. MSVC tells its standard by a macro of its own.
+#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 201703L
+#error "cuenv needs C++17 or newer: compile with -std=c++17 (MSVC: /std:c++17)"
+#endif
+#if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS) && !defined(_CPPUNWIND)
+#error "cuenv needs exceptions: compile without -fno-exceptions (MSVC: with /EHsc)"
+#endif
+
 /// The version of cuenv: the one place where it is written; the build reads it from here.
 #define CUENV_VERSION_MAJOR 0
 #define CUENV_VERSION_MINOR 1

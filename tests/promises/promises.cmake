@@ -1,5 +1,5 @@
 # What cuenv promises beside what it does: promises of the headers' text (headers.py), and of what the compiler refuses
-# (must_not_compile.py). Each has a test that breaks it on purpose (*_test.py).
+# (must_not_compile.py, needs.py). Each has a test that breaks it on purpose (*_test.py, or within).
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(promises_dir ${CMAKE_CURRENT_SOURCE_DIR}/promises)
 
@@ -23,3 +23,9 @@ endforeach()
 cuenv_promise("mistakes do not compile" must_not_compile.py ${promises_dir}/must_not_compile.cpp
   ${CMAKE_CXX_COMPILER} -std=c++${standard} ${include_options})
 cuenv_promise("a mistake that compiles is noticed" must_not_compile_test.py ${CMAKE_CXX_COMPILER})
+find_program(CUENV_NVCC nvcc HINTS ${CUDAToolkit_BIN_DIR} /usr/local/cuda/bin)
+if(NOT CUENV_NVCC)
+  message(STATUS "cuenv: nvcc is not there to be told the wrong options")
+endif()
+cuenv_promise("a compiler with the wrong options is told so" needs.py ${PROJECT_SOURCE_DIR}/include
+  "$<$<BOOL:${CUENV_NVCC}>:${CUENV_NVCC}>" ${CMAKE_CXX_COMPILER} ${include_options})
