@@ -37,10 +37,7 @@ class ListedEnvironment final : public Environment {
   explicit ListedEnvironment(std::vector<Assignment> variables) : variables_{std::move(variables)} {}
 
   [[nodiscard]] std::optional<std::string> get(std::string const& name) const override {
-    for (Assignment const& variable : variables_) {
-      if (is_same_variable(variable.name, name)) return variable.text;
-    }
-    return std::nullopt;
+    return text_in(variables_, name);
   }
   int set(Assignment const& assignment) const override {
     bool found = false;  // a name can be there twice, and programs do not agree on which counts: all are changed

@@ -65,12 +65,9 @@ class Environment {
   virtual int set(Assignment const& assignment) const = 0;
   /// Every variable that is set.
   [[nodiscard]] virtual std::vector<Assignment> all() const = 0;
-  /// What the variable was when the process started; nothing where that is not known. It tells the user's or launcher's
-  /// word from what this process has set itself.
-  [[nodiscard]] virtual std::optional<Assignment> at_start(std::string const& name) const {
-    (void)name;
-    return std::nullopt;
-  }
+  /// Every variable that was set when the process started; nothing where that is not known. It tells the user's or
+  /// launcher's word from what this process has set itself.
+  [[nodiscard]] virtual std::optional<std::vector<Assignment>> all_at_start() const { return std::nullopt; }
   /// The names of the other threads that a change can crash, or why they are not known; empty where a change is safe.
   [[nodiscard]] virtual std::vector<std::string> threads_in_danger() const { return {}; }
 
@@ -79,6 +76,15 @@ class Environment {
 };
 
 namespace detail {
+
+/// The text of a variable in a list, of two the first, as for getenv; nothing where it is not set.
+[[nodiscard]] inline std::optional<std::string> text_in(std::vector<Assignment> const& variables,
+                                                        std::string_view name) {
+  for (Assignment const& variable : variables) {
+    if (is_same_variable(variable.name, name)) return variable.text;
+  }
+  return std::nullopt;
+}
 
 /// Since 2.41 glibc's setenv no longer moves what a getenv in another thread is reading. Any other C library is treated
 /// as an older one.
@@ -95,14 +101,16 @@ namespace detail {
 #endif
 }
 
-/// A variable in the content of a /proc/<pid>/environ.
-[[nodiscard]] inline std::optional<std::string> find_in_environ(std::string_view block, std::string_view name) {
+/// The variables in the content of a /proc/<pid>/environ, as they stand there; text_in finds one as getenv does.
+[[nodiscard]] inline std::vector<Assignment> variables_in_block(std::string_view block) {
+  std::vector<Assignment> variables;
   while (!block.empty()) {
     std::string_view line = take_until(block, '\0');
     if (line.find('=') == std::string_view::npos) continue;  // no variable; getenv does not see it either
-    if (take_until(line, '=') == name) return std::string{line};
+    std::string_view const name = take_until(line, '=');
+    variables.push_back({std::string{name}, std::string{line}});
   }
-  return std::nullopt;
+  return variables;
 }
 
 /// The names of the threads of this process but the calling one, from /proc; where they cannot be listed, why not. None
@@ -173,14 +181,13 @@ class ProcessEnvironment final : public Environment {
     return variables;
   }
 
-  [[nodiscard]] std::optional<Assignment> at_start(std::string const& name) const override {
+  [[nodiscard]] std::optional<std::vector<Assignment>> all_at_start() const override {
 #ifdef __linux__
     constexpr std::size_t most = std::size_t{1} << 22;
     auto const block = detail::read_small_file("/proc/self/environ", most);
     if (!block || block->size() == most) return std::nullopt;  // cut: what is behind is not known
-    return Assignment{name, detail::find_in_environ(*block, name)};
+    return detail::variables_in_block(*block);
 #else
-    (void)name;
     return std::nullopt;
 #endif
   }

@@ -84,11 +84,12 @@ inline constexpr std::string_view default_mps_folder = "/tmp/nvidia-mps";
   }
   mps.state = MpsState::running;
   constexpr std::size_t most = std::size_t{1} << 22;
-  auto const variables = detail::read_small_file(process + "/environ", most);
-  if (!variables || variables->size() == most || variables->empty()) return mps;
+  auto const block = detail::read_small_file(process + "/environ", most);
+  if (!block || block->size() == most || block->empty()) return mps;
   mps.variables_known = true;
-  mps.visible = detail::find_in_environ(*variables, "CUDA_VISIBLE_DEVICES");
-  mps.order = detail::find_in_environ(*variables, "CUDA_DEVICE_ORDER");
+  auto const variables = detail::variables_in_block(*block);
+  mps.visible = detail::text_in(variables, "CUDA_VISIBLE_DEVICES");
+  mps.order = detail::text_in(variables, "CUDA_DEVICE_ORDER");
   return mps;
 }
 

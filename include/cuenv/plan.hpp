@@ -85,10 +85,11 @@ struct DeviceTexts {
   }
 };
 
-[[nodiscard]] inline bool set_by_this_process(Environment const& environment, std::string_view name) {
-  std::string const text{name};
-  auto const start = environment.at_start(text);
-  return start && start->text != environment.get(text);
+/// The variables with which the process was started; nothing where they are not known.
+using StartVariables = std::optional<std::vector<Assignment>>;
+
+[[nodiscard]] inline bool set_by_this_process(StartVariables const& start, PlannedVariable const& variable) {
+  return start && text_in(*start, variable.name) != variable.found;
 }
 
 [[nodiscard]] inline DeviceTexts device_texts(Environment const& environment) {
@@ -183,15 +184,13 @@ struct DeviceTexts {
   return devices.kind() == Kind::logical || (devices.kind() == Kind::id && precedence == Precedence::refine);
 }
 
-/// The text for such a choice among what was visible when the process started; nothing where that is not known.
+/// The text for such a choice among what was visible when the process started.
 [[nodiscard]] inline std::optional<std::string> chosen_from_the_start(VisibleDevices const& devices,
-                                                                      Environment const& environment,
+                                                                      std::vector<Assignment> const& start,
                                                                       Machine const& machine) {
-  auto const visible = environment.at_start("CUDA_VISIBLE_DEVICES");
-  auto const order = environment.at_start("CUDA_DEVICE_ORDER");
-  if (!visible || !order) return std::nullopt;
   Diagnostics ignored;
-  return choose_among_visible(devices, {visible->text, order->text}, machine, ignored);
+  DeviceTexts const then{text_in(start, "CUDA_VISIBLE_DEVICES"), text_in(start, "CUDA_DEVICE_ORDER")};
+  return choose_among_visible(devices, then, machine, ignored);
 }
 
 /// "physical GPU 1, 2": those that CUDA can see.
@@ -246,7 +245,8 @@ struct DeviceTexts {
 }
 
 /// Order and list are one decision: plans both.
-inline void plan_devices(Settings const& settings, Environment const& environment, Machine const& machine, Plan& plan) {
+inline void plan_devices(Settings const& settings, Environment const& environment, StartVariables const& start,
+                         Machine const& machine, Plan& plan) {
   Settings::Entry const* list_entry = nullptr;
   Settings::Entry const* order_entry = nullptr;
   for (Settings::Entry const& entry : settings.entries()) {
@@ -262,14 +262,14 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
     VisibleDevices const devices = *settings.get(visible_devices);
     std::optional<std::string> const text = visible_devices_text(devices, machine);
     PlannedVariable planned{visible_devices.info.name, now.visible, {}, Outcome::applied};
-    planned.set_by_this_process = set_by_this_process(environment, planned.name);
+    planned.set_by_this_process = set_by_this_process(start, planned);
     if (planned.set_by_this_process && is_relative(devices, list_entry->precedence) &&
-        chosen_from_the_start(devices, environment, machine) == now.visible) {
+        chosen_from_the_start(devices, *start, machine) == now.visible) {
       planned.wanted = now.visible;  // an earlier session has made this very choice
       planned.outcome = Outcome::already_set;
     } else if (planned.set_by_this_process && devices.kind() == VisibleDevices::Kind::physical &&
                list_entry->precedence == Precedence::refine && now.visible == text &&
-               !environment.at_start(std::string{visible_devices_name})->text) {
+               !text_in(*start, visible_devices_name)) {
       planned.wanted = now.visible;  // the same: there was nothing to refine then
       planned.outcome = Outcome::already_set;
       list_is_kept = false;
@@ -297,7 +297,7 @@ inline void plan_devices(Settings const& settings, Environment const& environmen
   if (order_entry == nullptr && !brings_pci_order) return;
   PlannedVariable order{device_order.info.name, now.order, order_entry != nullptr ? order_entry->text : "PCI_BUS_ID",
                         Outcome::applied};
-  order.set_by_this_process = set_by_this_process(environment, order.name);
+  order.set_by_this_process = set_by_this_process(start, order);
   bool const override = (order_entry != nullptr && order_entry->precedence == Precedence::override) ||
                         (brings_pci_order && list_entry->precedence == Precedence::override);
   if (order.wanted == now.order) {
@@ -355,13 +355,14 @@ inline void refuse_what_cannot_be_had(Settings const& settings, Environment cons
   Plan plan;
   plan.findings = settings.problems();
   if (has_error(plan.findings)) return plan;
-  detail::plan_devices(settings, environment, machine, plan);
+  auto const start = settings.entries().empty() ? std::nullopt : environment.all_at_start();
+  detail::plan_devices(settings, environment, start, machine, plan);
   detail::refuse_what_cannot_be_had(settings, environment, machine, plan);
   for (Settings::Entry const& entry : settings.entries()) {
     std::string_view const name = entry.variable->info->name;
     if (name == visible_devices.info.name || name == device_order.info.name) continue;
     PlannedVariable planned{name, environment.get(std::string{name}), entry.text, Outcome::applied};
-    planned.set_by_this_process = detail::set_by_this_process(environment, name);
+    planned.set_by_this_process = detail::set_by_this_process(start, planned);
     if (planned.found == planned.wanted) {
       planned.outcome = Outcome::already_set;
     } else if (planned.found && entry.precedence == Precedence::keep) {

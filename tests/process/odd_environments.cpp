@@ -10,10 +10,12 @@ namespace {
 
 int look() {
   auto const& environment = cuenv::process_environment;
-  auto const blocking = environment.at_start("CUDA_LAUNCH_BLOCKING");
-  expect(blocking && !blocking->text && !environment.get("CUDA_LAUNCH_BLOCKING"), "without '=' it is not set");
-  auto const visible = environment.at_start("CUDA_VISIBLE_DEVICES");
-  expect(visible && visible->text == "1" && environment.get("CUDA_VISIBLE_DEVICES") == "1", "the first one counts");
+  auto const start = environment.all_at_start();
+  auto const at_start = [&](char const* name) { return cuenv::detail::text_in(*start, name); };
+  if (!start) return 1;
+  expect(!at_start("CUDA_LAUNCH_BLOCKING") && !environment.get("CUDA_LAUNCH_BLOCKING"), "without '=' it is not set");
+  expect(at_start("CUDA_VISIBLE_DEVICES") == "1" && environment.get("CUDA_VISIBLE_DEVICES") == "1",
+         "the first one counts");
 
   cuenv::Settings settings;
   settings.set(cuenv::visible_devices, {cuenv::physical(0)}, cuenv::Precedence::override);

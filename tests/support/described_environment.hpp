@@ -33,17 +33,12 @@ class DescribedEnvironment final : public cuenv::Environment {
     }
     return 0;
   }
-  [[nodiscard]] std::vector<cuenv::Assignment> all() const override {
-    std::vector<cuenv::Assignment> list;
-    for (auto const& [name, text] : variables) list.push_back({name, text});
-    return list;
-  }
+  [[nodiscard]] std::vector<cuenv::Assignment> all() const override { return list_of(variables); }
 
   /// Known only where `start` is filled.
-  [[nodiscard]] std::optional<cuenv::Assignment> at_start(std::string const& name) const override {
+  [[nodiscard]] std::optional<std::vector<cuenv::Assignment>> all_at_start() const override {
     if (!start) return std::nullopt;
-    auto const found = start->find(name);
-    return cuenv::Assignment{name, found == start->end() ? std::nullopt : std::optional<std::string>{found->second}};
+    return list_of(*start);
   }
   [[nodiscard]] std::vector<std::string> threads_in_danger() const override { return threads; }
 
@@ -51,6 +46,13 @@ class DescribedEnvironment final : public cuenv::Environment {
   std::vector<std::string> threads;
   mutable Map variables;
   std::string refused;
+
+ private:
+  [[nodiscard]] static std::vector<cuenv::Assignment> list_of(Map const& map) {
+    std::vector<cuenv::Assignment> list;
+    for (auto const& [name, text] : map) list.push_back({name, text});
+    return list;
+  }
 };
 
 }  // namespace cuenv_tests

@@ -40,12 +40,7 @@ struct Site {
   std::string* failed_read = nullptr;
 
   /// The text of a variable; nothing where it is not set.
-  [[nodiscard]] std::optional<std::string> get(std::string_view name) const {
-    for (Assignment const& variable : variables) {
-      if (variable.name == name) return variable.text;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::string> get(std::string_view name) const { return detail::text_in(variables, name); }
   /// The real path of a path below the root.
   [[nodiscard]] std::string path_of(std::string_view path) const {
     bool hardware = detail::starts_with(path, "/proc/driver/nvidia-");  // nvidia-nvswitch and the like
