@@ -165,7 +165,7 @@ def growth(programs, folder):
         exponent = growth_exponent(points)
         (first, first_us), (last, last_us) = points[0], points[-1]
         row(name, "-", f"{first} to {last}: {time_text(first_us)} to {time_text(last_us)}, grows with n^{exponent:.2f}",
-            "linear or better (at most n^1.1)", exponent <= 1.1, GROWTH_REASONS.get(name, "see the notes"), points=points,
+            "linear or better (at most n^1.1)", exponent <= 1.1, GROWTH_REASONS.get(name, "see Loaded libraries in the notes"), points=points,
             exponent=exponent)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "growth.svg").write_text(plot.growth_plot(series, "How time grows"))
@@ -251,7 +251,7 @@ def program_sizes(programs):
             sizes[name] = os.path.getsize(os.path.join(folder, name)) / 1024
     size, bare = sizes["session_benchmark"], sizes["bare_benchmark"]
     row("a program that uses a session, stripped", f"the same without ({bare:.0f} KiB)",
-        f"{size:.0f} KiB, {size - bare:.0f} KiB more", "under 300 KiB", size < 300, kib=size, bare_kib=bare)
+        f"{size:.0f} KiB, {size - bare:.0f} KiB more", "under 300 KiB", size < 300, "see Size in the notes", kib=size, bare_kib=bare)
 
 
 # ---- With a GPU ------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def start_of_a_session(programs, pairs):
         row(what, f"dlopen, cuInit, cuDeviceGetCount ({time_text(median(bare) * 1e6)}), {pairs} pairs of processes by turns",
             f"{ratio:.4f} times [{low:.4f}, {high:.4f}], {more:+.0f} us",
             "at most 1.01 with its 95 % interval", high <= 1.01,
-            f"1 % is {median(bare) * 1e4:.0f} us; of the whole process the loading of the C++ library counts too", ratio=ratio, low=low, high=high, bare_s=median(bare),
+            f"1 % is {median(bare) * 1e4:.0f} us, and the interval is wider than that", ratio=ratio, low=low, high=high, bare_s=median(bare),
             session_s=median(ours))
 
 
