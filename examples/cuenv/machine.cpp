@@ -110,7 +110,7 @@ cuenv::Machine machine_here() {
   std::string error;
   cuenv::Machine nvml = cuenv::read_machine_from_nvml(cuenv::open_nvml_library(), error);
   if (machine.source == cuenv::MachineSource::unknown) {
-    cuenv::apply_mps(nvml, cuenv::find_mps(cuenv::process_environment.get("CUDA_MPS_PIPE_DIRECTORY"), ""));
+    cuenv::apply_mps(nvml, cuenv::process_environment, "");
     return nvml;
   }
   for (cuenv::Gpu& gpu : machine.gpus) {

@@ -52,31 +52,20 @@ struct DropText {
 
 /// A GPU or MIG instance whose UUID an entry begins.
 struct BegunUuid {
-  std::size_t physical;  ///< index of the GPU
+  int physical;          ///< index of the GPU
   std::string_view tag;  ///< "GPU-" or "MIG-"
   std::string uuid;      ///< without the tag
 };
 
-/// All that an id can mean, by the driver's rule: `find_uuid` on machines that have nothing else.
+/// The UUIDs of all that an id, with its tag, can mean.
 [[nodiscard]] inline std::vector<BegunUuid> begun_uuids(std::string_view entry, Machine const& machine) {
   std::vector<BegunUuid> all;
-  bool const is_mig = starts_with(entry, "MIG-");
-  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
-    Gpu const& gpu = machine.gpus[i];
-    Machine alone;
-    alone.gpus = {gpu};
-    auto const add = [&](std::string_view tag, std::optional<Uuid> const& uuid) {
-      if (uuid && find_uuid(alone, is_mig, entry.substr(4)).count == 1) all.push_back({i, tag, to_string(*uuid)});
-    };
-    if (!is_mig || !gpu.mig_enabled) {
-      add("GPU-", gpu.uuid);
-      continue;
-    }
-    for (MigInstance const& instance : gpu.mig) {
-      alone.gpus.front().mig = {instance};
-      bool const by_gpu = starts_with(entry, "MIG-GPU-");
-      add(by_gpu ? "GPU-" : "MIG-", by_gpu ? gpu.uuid : instance.uuid);
-    }
+  for (VisibleDevice const& device : find_uuid(machine, starts_with(entry, "MIG-"), entry.substr(4)).devices) {
+    int const physical = device.physical->value;
+    Gpu const& gpu = machine.gpus[static_cast<std::size_t>(physical)];
+    bool const by_instance = device.mig && !starts_with(entry, "MIG-GPU-");
+    auto const& uuid = by_instance ? gpu.mig[*device.mig].uuid : gpu.uuid;
+    all.push_back({physical, by_instance ? "MIG-" : "GPU-", to_string(*uuid)});
   }
   return all;
 }

@@ -127,6 +127,25 @@ inline void apply_mps(Machine& machine, Mps const& mps) {
   }
 }
 
+/// The same for the daemon whose client a program with these variables would be, looked for below `root` ("" for the
+/// real machine). Nothing is thrown but bad_alloc. Thread-safe unless another thread writes the environment.
+inline void apply_mps(Machine& machine, Environment const& environment, std::string const& root) {
+  apply_mps(machine, find_mps(environment.get("CUDA_MPS_PIPE_DIRECTORY"), root));
+}
+
+namespace detail {
+
+/// "0, 2": the physical indices of the GPUs that no daemon hides.
+[[nodiscard]] inline std::string gpus_not_hidden(Machine const& machine) {
+  std::string words;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    if (!machine.gpus[i].hidden_by_mps) words += (words.empty() ? "" : ", ") + std::to_string(i);
+  }
+  return words;
+}
+
+}  // namespace detail
+
 /// The text of a list for CUDA_VISIBLE_DEVICES: that of `format_visible_devices`, but physical indices are counted as
 /// the client of a daemon has to count. Nothing where the list names a GPU by an index that the daemon hides. Pure.
 [[nodiscard]] inline std::optional<std::string> visible_devices_text(VisibleDevices const& devices,

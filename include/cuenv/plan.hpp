@@ -193,15 +193,6 @@ using StartVariables = std::optional<std::vector<Assignment>>;
   return choose_among_visible(devices, then, machine, ignored);
 }
 
-/// "physical GPU 1, 2": those that CUDA can see.
-[[nodiscard]] inline std::string reachable_words(Machine const& machine) {
-  std::string words;
-  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
-    if (!machine.gpus[i].hidden_by_mps) words += (words.empty() ? "physical GPU " : ", ") + std::to_string(i);
-  }
-  return words;
-}
-
 /// What the environment should hold for a choice of devices; an empty optional inside stands for "not set".
 [[nodiscard]] inline std::optional<std::optional<std::string>> wanted_devices(VisibleDevices const& devices,
                                                                               Precedence precedence,
@@ -236,7 +227,7 @@ using StartVariables = std::optional<std::vector<Assignment>>;
     findings.push_back({Severity::error, "visible_devices.hidden_by_mps", std::string{visible_devices_name},
                         format_visible_devices(devices), Diagnostic::no_offset,
                         "the MPS daemon of this process was not given all of these GPUs",
-                        "it has " + reachable_words(machine) + " alone, and its clients see no other",
+                        "it has physical GPU " + gpus_not_hidden(machine) + " alone, and its clients see no other",
                         "choose among them, start the daemon with the others, or set CUDA_MPS_PIPE_DIRECTORY to an "
                         "empty text to run without MPS"});
     return std::nullopt;

@@ -200,7 +200,7 @@ class Session {
                                     "the GPUs cannot be listed: " + error, "", ""});
       }
     }
-    apply_mps(machine, find_mps(system.environment->get("CUDA_MPS_PIPE_DIRECTORY"), root));
+    apply_mps(machine, *system.environment, root);
     report_.machine_source = machine.source;
     report_.driver_version = machine.driver_version;
 

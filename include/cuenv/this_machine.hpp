@@ -19,7 +19,7 @@ CUENV_NAMESPACE_BEGIN
   DriverLibrary const driver = system.open_driver(DriverOpen::load);
   std::string const& root = driver.simulated_root.empty() ? system.root : driver.simulated_root;
   Machine machine = read_machine(root);
-  apply_mps(machine, find_mps(system.environment->get("CUDA_MPS_PIPE_DIRECTORY"), root));
+  apply_mps(machine, *system.environment, root);
   return machine;
 }
 

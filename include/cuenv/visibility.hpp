@@ -139,10 +139,9 @@ namespace detail {
   return all;
 }
 
-/// Finds the devices whose UUID begins with `prefix`, in any case.
+/// All that an id can mean.
 struct UuidMatches {
-  std::size_t count = 0;
-  VisibleDevice first;
+  std::vector<VisibleDevice> devices;
   bool unknown_uuids = false;
 };
 
@@ -171,10 +170,11 @@ inline constexpr std::size_t id_length = 36;
   return digits >= 32;
 }
 
+/// Finds the devices whose UUID an id, which is what stands behind the tag of an entry, begins.
 [[nodiscard]] inline UuidMatches find_uuid(Machine const& machine, bool is_mig, std::string_view id) {
   UuidMatches matches;
   auto const add = [&](std::size_t gpu, std::optional<std::size_t> instance) {
-    if (matches.count++ == 0) matches.first = {PhysicalIndex{static_cast<int>(gpu)}, instance};
+    matches.devices.push_back({PhysicalIndex{static_cast<int>(gpu)}, instance});
   };
   // MIG-GPU-<uuid>/<gi>/<ci>, the form of drivers 450 and 460. With MIG off it selects nothing (measured, driver 580).
   bool const legacy = is_mig && starts_with(id, "GPU-");
@@ -275,14 +275,14 @@ inline constexpr std::size_t id_length = 36;
       } else {
         auto const matches = detail::find_uuid(machine, is_mig, id);
         if (matches.unknown_uuids &&
-            !(matches.count == 1 && detail::is_complete_id(id))) {  // a complete UUID is one GPU's alone
+            !(matches.devices.size() == 1 && detail::is_complete_id(id))) {  // a complete UUID is one GPU's alone
           result.known = false;
           result.reason_unknown = "the kernel driver does not show the UUID of every GPU";
           return result;
         }
-        if (matches.count == 0) invalid = DropReason::no_such_uuid;
-        if (matches.count > 1) invalid = DropReason::ambiguous_uuid;
-        if (matches.count == 1) device = matches.first;
+        if (matches.devices.empty()) invalid = DropReason::no_such_uuid;
+        if (matches.devices.size() > 1) invalid = DropReason::ambiguous_uuid;
+        if (matches.devices.size() == 1) device = matches.devices.front();
       }
     } else {
       detail::Strtoull const number = detail::strtoull_base10(entry);

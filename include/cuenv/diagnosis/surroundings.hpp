@@ -33,13 +33,11 @@ struct ProcessOwner {
   bool privileged = false;
 };
 
-/// From /proc/<process>/status; nothing where that cannot be read.
-[[nodiscard]] inline std::optional<ProcessOwner> read_process_owner(Site const& site) {
-  auto const text = site.read("/proc/" + site.process + "/status");
-  if (!text) return std::nullopt;
+/// From the text of /proc/<process>/status; nothing where that does not say it.
+[[nodiscard]] inline std::optional<ProcessOwner> parse_process_owner(std::string_view rest) {
   ProcessOwner owner;
   bool complete = false;
-  for (std::string_view rest = *text; !rest.empty();) {
+  while (!rest.empty()) {
     std::string_view line = take_until(rest, '\n');
     std::string_view const key = take_until(line, ':');
     std::vector<std::uint32_t> numbers;
@@ -63,6 +61,11 @@ struct ProcessOwner {
     }
   }
   return complete ? std::optional<ProcessOwner>{owner} : std::nullopt;
+}
+
+[[nodiscard]] inline std::optional<ProcessOwner> read_process_owner(Site const& site) {
+  auto const text = site.read("/proc/" + site.process + "/status");
+  return text ? parse_process_owner(*text) : std::nullopt;
 }
 
 /// Whether the mode of a file lets a process read and write it. Lists for access control are not looked at.
@@ -193,9 +196,7 @@ inline void look_at_conda(SurroundingsReporter const& reporter) {
         text->find("\nPPid:\t" + daemon + "\n") == std::string::npos) {
       continue;
     }
-    Site server = site;
-    server.process = process;
-    if (auto const owner = read_process_owner(server)) return owner->user;
+    if (auto const owner = parse_process_owner(*text)) return owner->user;
   }
   return std::nullopt;
 }
@@ -226,12 +227,10 @@ inline void look_at_mps(SurroundingsReporter const& reporter) {
                   "remove the folder, or start the daemon again: nvidia-cuda-mps-control -d");
     return;
   }
-  std::string gpus;
-  for (std::size_t i = 0; i < reporter.machine.gpus.size(); ++i) {
-    if (!reporter.machine.gpus[i].hidden_by_mps) gpus += (gpus.empty() ? "" : ", ") + std::to_string(i);
-  }
-  if (!reporter.machine.doubt.empty()) gpus = "not known: " + std::string{reporter.machine.doubt};
-  reporter.report.add_fact("GPUs of the MPS daemon", gpus);
+  Machine const& machine = reporter.machine;
+  reporter.report.add_fact("GPUs of the MPS daemon", machine.doubt.empty()
+                                                         ? gpus_not_hidden(machine)
+                                                         : "not known: " + std::string{machine.doubt});
   reporter.find(
       Severity::note, "surroundings.mps", mps.folder, "",
       mps.state == MpsState::running
