@@ -76,7 +76,7 @@ namespace detail {
 
 /// One finding as text, mostly of one to three lines, without a final newline. Bytes that are no printable ASCII or
 /// UTF-8 are shown as `\xNN`, so the text is safe to print.
-[[nodiscard]] inline std::string to_string(Diagnostic const& diagnostic) {
+[[nodiscard]] CUENV_COLD inline std::string to_string(Diagnostic const& diagnostic) {
   std::string text{to_string(diagnostic.severity)};
   if (!diagnostic.subject.empty()) {
     text += ": " + detail::printable(diagnostic.subject);
@@ -90,7 +90,7 @@ namespace detail {
 }
 
 /// All findings as text, one after the other, without a final newline.
-[[nodiscard]] inline std::string to_string(Diagnostics const& diagnostics) {
+[[nodiscard]] CUENV_COLD inline std::string to_string(Diagnostics const& diagnostics) {
   std::string text;
   for (Diagnostic const& diagnostic : diagnostics) {
     if (!text.empty()) text += '\n';

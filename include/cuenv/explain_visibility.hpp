@@ -2,6 +2,7 @@
 #define CUENV_EXPLAIN_VISIBILITY_HPP
 
 #include <cuenv/variable.hpp>
+#include <cuenv/version.hpp>
 #include <cuenv/visibility.hpp>
 
 #include <cstddef>
@@ -83,8 +84,8 @@ struct BegunUuid {
 }
 
 /// Names them in `what`, and says in `fix` how much of the UUID would do.
-inline void explain_ambiguous_uuid(std::string_view entry, Machine const& machine, std::string& what,
-                                   std::string& fix) {
+CUENV_COLD inline void explain_ambiguous_uuid(std::string_view entry, Machine const& machine, std::string& what,
+                                              std::string& fix) {
   constexpr std::size_t most = 8;
   auto const all = begun_uuids(entry, machine);
   for (std::size_t i = 0; i < all.size() && i < most; ++i) {
@@ -115,8 +116,8 @@ inline void explain_ambiguous_uuid(std::string_view entry, Machine const& machin
 
 /// What `resolve_visibility` found, as findings for people: what is dropped and why, what voids the list, which entries
 /// mean something else than they seem to, and what to type instead.
-[[nodiscard]] inline Diagnostics explain(Visibility const& visibility, VisibilityVariables const& variables,
-                                         Machine const& machine) {
+[[nodiscard]] CUENV_COLD inline Diagnostics explain(Visibility const& visibility, VisibilityVariables const& variables,
+                                                    Machine const& machine) {
   Diagnostics findings;
   std::string_view const value = variables.visible.value_or(std::string_view{});
   auto const add = [&](Severity severity, std::string_view code, std::size_t offset, std::string what,

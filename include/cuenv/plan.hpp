@@ -110,9 +110,10 @@ using StartVariables = std::optional<std::vector<Assignment>>;
 }
 
 /// The text for logical indices: entry n of what is visible now. Problems are added where there is no such entry.
-[[nodiscard]] inline std::optional<std::string> choose_among_visible(VisibleDevices const& wanted,
-                                                                     DeviceTexts const& now, Machine const& machine,
-                                                                     Diagnostics& findings) {
+[[nodiscard]] CUENV_COLD inline std::optional<std::string> choose_among_visible(VisibleDevices const& wanted,
+                                                                                DeviceTexts const& now,
+                                                                                Machine const& machine,
+                                                                                Diagnostics& findings) {
   auto const refuse = [&](std::string_view code, std::string what, std::string fix) {
     findings.push_back({Severity::error, code, std::string{visible_devices_name}, format_visible_devices(wanted),
                         Diagnostic::no_offset, std::move(what), "", std::move(fix)});
@@ -236,8 +237,8 @@ using StartVariables = std::optional<std::vector<Assignment>>;
 }
 
 /// Order and list are one decision: plans both.
-inline void plan_devices(Settings const& settings, Environment const& environment, StartVariables const& start,
-                         Machine const& machine, Plan& plan) {
+CUENV_COLD inline void plan_devices(Settings const& settings, Environment const& environment,
+                                    StartVariables const& start, Machine const& machine, Plan& plan) {
   Settings::Entry const* list_entry = nullptr;
   Settings::Entry const* order_entry = nullptr;
   for (Settings::Entry const& entry : settings.entries()) {
@@ -342,7 +343,8 @@ inline void refuse_what_cannot_be_had(Settings const& settings, Environment cons
 /// Decides on each setting, and looks at what the driver would make of the values that stay. The environment is read
 /// and not changed. An unknown machine is allowed: then what would need it is refused, and nothing is guessed. Nothing
 /// is thrown but bad_alloc. Thread-safe unless another thread writes the environment.
-[[nodiscard]] inline Plan make_plan(Settings const& settings, Environment const& environment, Machine const& machine) {
+[[nodiscard]] CUENV_COLD inline Plan make_plan(Settings const& settings, Environment const& environment,
+                                               Machine const& machine) {
   Plan plan;
   plan.findings = settings.problems();
   if (has_error(plan.findings)) return plan;

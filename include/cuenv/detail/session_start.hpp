@@ -55,7 +55,8 @@ class Undo {
 }
 
 /// A cuInit that failed, with everything that is known about why.
-[[nodiscard]] inline DriverError init_error(int code, DriverLibrary const& driver, Diagnostics const& reasons) {
+[[nodiscard]] CUENV_COLD inline DriverError init_error(int code, DriverLibrary const& driver,
+                                                       Diagnostics const& reasons) {
   Diagnostic finding;
   finding.code = "driver.init_failed";
   finding.subject = "cuInit";
@@ -82,8 +83,9 @@ class Undo {
 
 /// More of the L2 cache to be set aside than a device can persist makes its contexts fail with 1 (measured, H200: 62
 /// percent works and 63 does not, by just this comparison).
-[[nodiscard]] inline std::optional<DriverError> l2_share_error(DriverApi const& api, Environment const& environment,
-                                                               std::vector<Device> const& devices) {
+[[nodiscard]] CUENV_COLD inline std::optional<DriverError> l2_share_error(DriverApi const& api,
+                                                                          Environment const& environment,
+                                                                          std::vector<Device> const& devices) {
   std::string const name{persisting_l2_percentage.info.name};
   auto const text = environment.get(name);
   if (!text) return std::nullopt;
