@@ -132,8 +132,11 @@ inline void restart_with(Settings const& settings) {
   };
   detail::ListedEnvironment const child{process_environment.all()};
   for (Assignment const& assignment : plan.assignments()) (void)child.set(assignment);
-  // It would go on for ever if the settings were not in force then.
-  if (!make_plan(settings, child, machine).assignments().empty()) refuse("the settings would still not be in force");
+  // A choice among what is visible may be another then: it would go on for ever, or be refused.
+  Plan const again = make_plan(settings, child, machine);
+  if (has_error(again.findings) || !again.assignments().empty()) {
+    refuse("the settings would not be in force then either, such as logical GPU 1 where it is the only one left");
+  }
   std::vector<std::string> environment = child.lines();
   constexpr std::size_t most = std::size_t{1} << 22;
   auto const command_line = detail::read_small_file("/proc/self/cmdline", most);

@@ -2,7 +2,7 @@
 #define CUENV_CUENV_HPP
 
 /// @file
-/// Everything but the diagnosis, which few files of a program need and which takes as long to compile as all the rest
+/// Everything but the diagnosis, which few files of a program need and which takes two thirds more time to compile
 /// (include diagnose.hpp for it), and the optional adapters: cudart.hpp and nlohmann_json.hpp.
 
 /// @namespace cuenv
@@ -44,6 +44,7 @@
 #include <cuenv/rank_devices.hpp>
 #include <cuenv/report.hpp>
 #include <cuenv/result_code.hpp>
+#include <cuenv/service.hpp>
 #include <cuenv/session.hpp>
 #include <cuenv/settings.hpp>
 #include <cuenv/system.hpp>

@@ -50,13 +50,14 @@ class ImageError : public Error {
 /// There is no driver, or it refused.
 class DriverError : public Error {
  public:
-  /// `code()` of a machine on which the driver library could not be opened, so that nothing could answer.
+  /// `code()` where nothing could answer: the driver library could not be opened, or lacks what cuenv calls.
   static constexpr int no_driver = -1;
 
   /// `code` is a CUresult, or `no_driver`.
   DriverError(int code, Diagnostics diagnostics) : Error{std::move(diagnostics)}, code_{code} {}
 
-  /// The CUresult as a number: 34, 100, 101, 802, 803, 804, 999 and so on; or `no_driver`.
+  /// The CUresult as a number: 34, 100, 101, 802, 803, 804, 999 and so on; or `no_driver`. From cudart.hpp it is the
+  /// cudaError_t, which has the same numbers for these.
   [[nodiscard]] int code() const noexcept { return code_; }
 
  private:

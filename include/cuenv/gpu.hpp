@@ -173,8 +173,7 @@ struct PciAddress {
 /// A part of a GPU that is split into MIG instances (compute capability 8.0 and later).
 struct MigInstance {
   std::optional<Uuid> uuid;  ///< of the instance; unknown where NVML does not tell
-  /// Numbers of the GPU instance and, within it, of the compute instance.
-  int gpu_instance = 0;
+  int gpu_instance = 0;      ///< its number on the GPU, from 0
   int compute_instance = 0;  ///< from 0, within the GPU instance
   /// The profile, such as "1g.10gb"; may be empty.
   std::string profile;

@@ -188,7 +188,8 @@ inline void load_functions(DriverApi const& api, CUmodule module, LoadOptions co
 /// Loads an image and every function in it on one device of an initialised driver, and unloads it. What is damaged, or
 /// no GPU code, is refused without asking: some such images make driver 580 hang or crash (measured). The caller's
 /// current context is as before. Nothing is thrown but bad_alloc; `progress` is not called, sessions do that. Safe in
-/// several threads at once. cuModuleLoadDataEx is used since only that form gives the compiler's words.
+/// several threads at once. A program calls `Session::load_check`. cuModuleLoadDataEx is used since only that form
+/// gives the compiler's words.
 [[nodiscard]] inline LoadResult load_on(DriverApi const& api, LogicalIndex device, detail::PaddedImage const& image,
                                         LoadConditions const& conditions, LoadOptions const& options = {}) {
   LoadResult result;

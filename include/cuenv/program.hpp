@@ -10,6 +10,7 @@
 #include <cuenv/inspect.hpp>
 #include <cuenv/jit_cache.hpp>
 #include <cuenv/judge.hpp>
+#include <cuenv/service.hpp>
 #include <cuenv/values.hpp>
 #include <cuenv/variables.hpp>
 #include <cuenv/verdict.hpp>
@@ -34,103 +35,6 @@
 
 CUENV_NAMESPACE_BEGIN
 
-/// How far the modules of one file serve one GPU.
-enum class Service {
-  all,     ///< each module has code for it, or may have
-  partly,  ///< some have; large libraries carry modules per target by design
-  none,    ///< no module has
-  empty    ///< there is no module that needs to
-};
-
-/// In words: "serves", "serves partly", "serves not at all", "has no GPU code".
-[[nodiscard]] constexpr std::string_view to_string(Service service) noexcept {
-  constexpr std::string_view names[] = {"serves", "serves partly", "serves not at all", "has no GPU code"};
-  return names[static_cast<std::size_t>(service)];
-}
-
-/// The modules of one file, counted by their verdicts for one GPU.
-struct GpuService {
-  std::size_t native = 0;  ///< with SASS for it
-  /// Compiled by the driver at first use, if the compiler takes them.
-  std::size_t jit = 0;
-  std::size_t unknown = 0;       ///< of which only the driver can tell; counted as serving
-  std::size_t incompatible = 0;  ///< without code for it
-  std::size_t damaged = 0;       ///< not to be given to a driver
-
-  /// The counts in one word.
-  [[nodiscard]] Service service() const noexcept {
-    std::size_t const good = native + jit + unknown;
-    std::size_t const bad = incompatible + damaged;
-    if (good + bad == 0) return Service::empty;
-    return bad == 0 ? Service::all : good == 0 ? Service::none : Service::partly;
-  }
-};
-
-/// Counts the modules of one file for one GPU, by what each is to the program:
-/// - the module that nvcc's device link adds holds nothing that could run, unless the program has relocatable code
-///   (-rdc=true): then it is that code, linked, and where it serves, the parts do not matter;
-/// - where it does not serve and the parts would, they count as unknown: whether the runtime links them at load was not
-///   measured.
-class ServiceCount {
- public:
-  /// Takes a module into account, with the verdict on it for this GPU.
-  void add(ImageModule const& module, VerdictKind kind) noexcept {
-    bool const good = kind == VerdictKind::native || kind == VerdictKind::jit || kind == VerdictKind::unknown;
-    if (module.device_link && kind != VerdictKind::damaged) {
-      is_linked_ = true;
-      link_serves_ = link_serves_ && good;
-      count(linked_, kind);
-    } else {
-      count(is_relocatable(module) ? relocatable_ : service_, kind);
-    }
-  }
-
-  /// Relocatable code: it is linked before it runs.
-  [[nodiscard]] static bool is_relocatable(ImageModule const& module) noexcept {
-    return module.section == "__nv_relfatbin";
-  }
-  /// Whether the program's relocatable code is there in a linked form that serves.
-  [[nodiscard]] constexpr bool linked_code_serves() const noexcept { return is_linked_ && link_serves_; }
-
-  /// The modules so far.
-  [[nodiscard]] constexpr GpuService service() const noexcept {
-    GpuService sum = service_;
-    GpuService parts = relocatable_;
-    if (parts.native + parts.jit + parts.unknown + parts.incompatible + parts.damaged == 0) return sum;
-    if (linked_code_serves()) {
-      parts = linked_;
-      parts.damaged = relocatable_.damaged;
-    } else if (is_linked_) {
-      parts.unknown += parts.native + parts.jit;
-      parts.native = parts.jit = 0;
-    }
-    sum.native += parts.native;
-    sum.jit += parts.jit;
-    sum.unknown += parts.unknown;
-    sum.incompatible += parts.incompatible;
-    sum.damaged += parts.damaged;
-    return sum;
-  }
-
- private:
-  static constexpr void count(GpuService& service, VerdictKind kind) noexcept {
-    switch (kind) {
-      case VerdictKind::native: ++service.native; break;
-      case VerdictKind::jit: ++service.jit; break;
-      case VerdictKind::unknown: ++service.unknown; break;
-      case VerdictKind::incompatible: ++service.incompatible; break;
-      case VerdictKind::damaged: ++service.damaged; break;
-      case VerdictKind::nothing: break;
-    }
-  }
-
-  GpuService service_;
-  GpuService relocatable_;
-  GpuService linked_;
-  bool is_linked_ = false;
-  bool link_serves_ = true;
-};
-
 /// One file of the program.
 struct FileReport {
   std::string path;  ///< as the loader has it, or as the caller wrote it
@@ -148,7 +52,7 @@ struct FileReport {
 /// The files of the program that hold GPU code, and what cannot be read.
 struct ProgramReport {
   std::vector<FileReport> files;  ///< executable, loaded libraries, named ones that are not
-  /// Modules that the driver has to compile at their first use, summed over files and GPUs.
+  /// Modules that the driver has to compile at their first use on one GPU, summed over files; of unlike GPUs the most.
   std::size_t jit_modules = 0;
   /// False where the environment keeps compiled code from being cached, so that this happens in each run.
   bool jit_is_cached = true;
@@ -250,26 +154,44 @@ class ServiceVisitor {
       // The same for each like GPU is said once.
       for (std::size_t earlier = 0; earlier < gpu; ++earlier)
         said = said || conditions_[earlier].gpu == conditions_[gpu].gpu;
-      Diagnostics& findings = is_part ? part_findings_[gpu] : report_.findings;
-      if (said || findings.size() >= most_findings) continue;
+      if (said) continue;
+      Refused& refused = is_part ? part_findings_[gpu] : findings_;
+      if (refused.named.size() >= most_findings) {
+        ++refused.more;
+        continue;
+      }
       Diagnostic finding = to_diagnostic(verdict, conditions_[gpu], where());
       finding.what = "for " + to_string(conditions_[gpu].gpu) + ": " + finding.what;
-      findings.push_back(std::move(finding));
+      refused.named.push_back(std::move(finding));
     }
   }
   /// After the visit.
   void finish() {
+    report(std::move(findings_));
     for (std::size_t gpu = 0; gpu < counts_.size(); ++gpu) {
       report_.gpus.push_back(counts_[gpu].service());
       if (counts_[gpu].linked_code_serves()) continue;
-      append(report_.findings, std::move(part_findings_[gpu]));
+      report(std::move(part_findings_[gpu]));
       if (!report_.refusals[gpu]) report_.refusals[gpu] = part_refusals_[gpu];
     }
   }
 
  private:
-  static constexpr std::size_t most_findings = 64;  // a file with more is not read by people
+  static constexpr std::size_t most_findings = 64;  // no one reads more, and one change to the build mends them all
 
+  /// Modules that do not serve: the first by name, the others by number.
+  struct Refused {
+    Diagnostics named;
+    std::size_t more = 0;
+  };
+
+  void report(Refused refused) {
+    append(report_.findings, std::move(refused.named));
+    if (refused.more == 0) return;
+    report_.findings.push_back({Severity::error, "program.more_modules", report_.path, "", Diagnostic::no_offset,
+                                std::to_string(refused.more) + " more like these are not named", "",
+                                "see all of them with: cuenv check " + report_.path + " --all"});
+  }
   [[nodiscard]] std::string where() const {
     return report_.path + (module_.section.empty() ? "" : " " + module_.section) +
            (module_.member.empty() ? "" : " (" + module_.member + ")") + " at byte " + std::to_string(module_.offset);
@@ -278,7 +200,8 @@ class ServiceVisitor {
   FileReport& report_;
   std::vector<LoadConditions> const& conditions_;
   std::vector<ServiceCount> counts_;
-  std::vector<Diagnostics> part_findings_;
+  Refused findings_;
+  std::vector<Refused> part_findings_;
   std::vector<std::optional<Verdict>> part_refusals_;
   std::vector<ModuleJudge> judges_;
   ImageModule module_;
@@ -331,6 +254,7 @@ class ServiceVisitor {
   std::vector<std::string> paths = loaded_files();
   std::size_t const executable = 0;
   std::vector<bool> required(paths.size(), false);
+  std::vector<std::size_t> jit_modules(gpus.size());
   required[executable] = true;
   for (std::string const& library : libraries) {
     bool loaded = false;
@@ -356,8 +280,8 @@ class ServiceVisitor {
       bool holds_code = report.required;
       for (GpuService const& gpu : report.gpus) {
         holds_code = holds_code || gpu.service() != Service::empty;
-        program.jit_modules += gpu.jit;
       }
+      for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) jit_modules[gpu] += report.gpus[gpu].jit;
       if (holds_code) program.files.push_back(std::move(report));
     } catch (FileError const& error) {
       if (required[i]) throw;
@@ -366,6 +290,9 @@ class ServiceVisitor {
         program.findings.push_back(std::move(note));
       }
     }
+  }
+  for (std::size_t const count : jit_modules) {
+    if (count > program.jit_modules) program.jit_modules = count;
   }
   program.jit_is_cached = jit_is_cached;
   if (program.jit_modules > 0) {

@@ -187,8 +187,9 @@ inline void deal_devices(Settings& settings, LocalRank const& local, RankPolicy 
 /// then the choice is not checked, which a warning says, and a list of several GPUs is not chosen from.
 ///
 /// `settings` are others to add the choice to; a list of GPUs among them is replaced. Asked again in an environment
-/// with the choice in force, in a child say, it leaves it so. Nothing is thrown but bad_alloc. Thread-safe unless
-/// another thread writes the environment.
+/// with the choice in force, in a child say, it leaves it so. The machine is by default this one, for which the driver
+/// library is loaded and CUDA not started. Nothing is thrown but bad_alloc. Thread-safe unless another thread writes
+/// the environment.
 [[nodiscard]] inline Settings settings_for_rank(LocalRank const& local, RankPolicy const& policy = {},
                                                 Environment const& environment = process_environment,
                                                 Machine const& machine = read_this_machine(), Settings settings = {}) {

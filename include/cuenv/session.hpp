@@ -100,8 +100,9 @@ class Session {
   [[nodiscard]] DriverLibrary const& driver() const noexcept { return driver_; }
 
   /// Loads an image file on every visible GPU, or on one, and says what each answered: every function is loaded as
-  /// well, and what is damaged is refused without asking the driver. Throws FileError where the file cannot be read, is
-  /// empty or larger than 2 GiB, and ImageError where there is no such logical GPU. Thread-safe.
+  /// well (from CUDA 12.4 on, see LoadResult::code), and what is damaged is refused without asking. Throws FileError
+  /// where the file cannot be read, is empty or larger than 2 GiB, and ImageError where there is no such logical GPU.
+  /// Thread-safe.
   [[nodiscard]] std::vector<LoadResult> load_check(std::string const& path, LoadOptions const& options = {}) const {
     return load_everywhere(detail::PaddedImage::from_file(path), options);
   }
@@ -135,8 +136,9 @@ class Session {
   /// Reads the GPU code of this program and judges it for every visible GPU, without the driver and before any context.
   /// The executable and the named libraries must serve every GPU with every module: else ImageError names each module
   /// and the flag to add. Of the other loaded libraries the result says whether they serve; it is no error when one
-  /// does not, since large libraries carry code per target by design. With no visible GPU nothing is required. Throws
-  /// FileError where the executable or a named library cannot be read.
+  /// does not, since large libraries carry code per target by design. With no visible GPU nothing is required. A name
+  /// without a folder is that of a loaded library, else a path from the current folder: the loader's places are not
+  /// searched. Throws FileError where the executable or a named library cannot be read. Thread-safe.
   ProgramReport require_images(std::vector<std::string> const& libraries = {}) const {
     ProgramReport report = judge_program(gpu_conditions(), libraries, jit_is_cached_);
     Diagnostics findings;
@@ -149,7 +151,7 @@ class Session {
   /// The same, and then the driver is asked: each module of the executable and the named libraries is loaded, with
   /// every function in it, on every visible GPU. What nvcc's device-link step made or still has to link is left out.
   /// Takes as long as compiling all of their PTX does. Named kernels are not looked for: no module has to hold them
-  /// all.
+  /// all. Throws as both do: ImageError, FileError. Thread-safe.
   ProgramReport require_images(std::vector<std::string> const& libraries, LoadOptions const& load) const {
     ProgramReport report = require_images(libraries);
     LoadOptions each = load;
@@ -266,7 +268,7 @@ class Session {
     throw EnvironmentError{
         {{Severity::error, "environment.threads", "environment", "", Diagnostic::no_offset,
           "to change the environment now can crash the other threads of this process: " + names,
-          "with this C library setenv moves what getenv in another thread is reading (glibc before 2.41)",
+          "with this C library setenv may move what getenv in another thread is reading (glibc before 2.41 does)",
           "make the session first thing in main, call cuenv::restart_with(settings), start the program "
           "with the variables set, or accept the danger with cuenv::despite_threads"}}};
   }
@@ -280,7 +282,7 @@ class Session {
           DriverError::no_driver,
           {{Severity::error, "driver.incomplete", driver_.path.empty() ? driver_library_name : driver_.path, "",
             Diagnostic::no_offset, "this driver library lacks functions that cuenv needs", "",
-            "update the driver: CUDA 11.4 or newer"}}};
+            "update the driver: CUDA 11.0 or newer"}}};
     }
     detail::DeviceTexts const texts = detail::device_texts(environment);
     switches_ = jit_switches(environment);

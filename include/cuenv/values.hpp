@@ -42,11 +42,17 @@ namespace detail {
 /// 1024 MiB each.
 [[nodiscard]] constexpr ByteCount gibibytes(std::uint64_t count) noexcept { return detail::scaled(count, 30); }
 
-/// What index n means: the nth GPU on the PCI bus as in nvidia-smi, or the nth by the driver's guess of speed
-/// (default).
-enum class DeviceOrder { fastest_first, pci_bus_id };
+/// What index n means.
+enum class DeviceOrder {
+  fastest_first,  ///< the nth by the driver's guess of speed: CUDA's default
+  pci_bus_id      ///< the nth on the PCI bus, as in nvidia-smi
+};
 /// When kernels are loaded.
-enum class ModuleLoading { by_default, lazy, eager };
+enum class ModuleLoading {
+  by_default,  ///< as the driver likes
+  lazy,        ///< at their first use
+  eager        ///< with their module
+};
 /// Size of the command buffers against the default.
 enum class LaunchQueueScale { quarter, half, twice, four_times };
 

@@ -22,11 +22,11 @@ enum class Evidence {
   return evidence == Evidence::measured ? "measured" : "documented";
 }
 
-/// When the driver reads a variable. A later change is ignored.
+/// When the driver reads a variable. A change is ignored until it is read again, which after cuInit it never is.
 enum class Moment {
   init,         ///< in cuInit, the first call of the runtime API included
   context,      ///< when a context is created, again for each new one
-  module_load,  ///< when a module is loaded
+  module_load,  ///< when a module is loaded, again for each
   unknown,      ///< not documented and not measured: treated as init
   not_driver    ///< read by a tool, a library or the container runtime, not by the driver
 };
@@ -64,7 +64,7 @@ struct VariableInfo {
   std::string_view accepted;
   /// What holds when it is not set.
   std::string_view fallback;
-  Moment read = Moment::unknown;                  ///< when the driver reads it; a later change is ignored
+  Moment read = Moment::unknown;                  ///< when the driver reads it
   Evidence read_evidence = Evidence::documented;  ///< of `read`
   std::string_view since;                         ///< the first CUDA version with it; "" where that is not established
   std::string_view until;                         ///< the last; "" where that is not established, or has not come

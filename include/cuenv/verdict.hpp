@@ -102,7 +102,7 @@ struct Verdict {
   Target target;                         ///< what it was built for
   PtxVersion ptx;                        ///< its version, for PTX
 
-  /// True where the driver will take it, or may: nothing speaks against loading.
+  /// True where the driver will take it, as it is or compiled. False for `unknown` too, where only loading tells.
   [[nodiscard]] constexpr bool loads() const noexcept {
     return kind == VerdictKind::native || kind == VerdictKind::jit;
   }

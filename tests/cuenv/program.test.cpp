@@ -25,14 +25,10 @@
 
 namespace {
 
-using cuenv::GpuService;
 using cuenv::LoadConditions;
-using cuenv::ModuleKind;
 using cuenv::ProgramReport;
 using cuenv::Service;
-using cuenv::ServiceCount;
 using cuenv::Session;
-using cuenv::VerdictKind;
 using cuenv_tests::DescribedEnvironment;
 using cuenv_tests::DescribedSystem;
 
@@ -105,19 +101,6 @@ cuenv::Diagnostic const* find(cuenv::Diagnostics const& findings, std::string_vi
 
 // One file ------------------------------------------------------------------------------------------------------------
 
-TEST_CASE("a file serves with all of its modules, with some, with none, or has none", "[program]") {
-  auto const service = [](std::size_t native, std::size_t jit, std::size_t unknown, std::size_t incompatible,
-                          std::size_t damaged) {
-    return GpuService{native, jit, unknown, incompatible, damaged}.service();
-  };
-  CHECK(service(0, 0, 0, 0, 0) == Service::empty);
-  CHECK(service(1, 1, 1, 0, 0) == Service::all);
-  CHECK(service(0, 0, 1, 0, 0) == Service::all);
-  CHECK(service(1, 0, 0, 1, 0) == Service::partly);
-  CHECK(service(0, 1, 0, 0, 1) == Service::partly);
-  CHECK(service(0, 0, 0, 1, 1) == Service::none);
-}
-
 TEST_CASE("each module of a file is judged for each GPU, but for the one of nvcc's device link", "[program]") {
   auto const report = cuenv::judge_file(image("for_90_and_120"), {on(9, 0), on(12, 0), on(8, 0)}, true);
   REQUIRE(report.gpus.size() == 3);
@@ -138,6 +121,29 @@ TEST_CASE("the same is said once for GPUs that are alike", "[program]") {
   CHECK(report.findings.size() == 1);
 }
 
+TEST_CASE("of many modules that do not serve the first are named, and the others counted", "[program]") {
+  std::string modules;
+  for (int i = 0; i < 70; ++i) modules += image_builder::container(image_builder::cubin_entry(120));
+  cuenv_tests::TemporaryFolder const folder;
+  folder.write("libmany.so", image_builder::elf({{".nv_fatbin", modules}}));
+  auto const report = cuenv::judge_file((folder.path / "libmany.so").string(), {on(9, 0), on(9, 0)}, true);
+  CHECK(report.gpus[0].incompatible == 70);
+  REQUIRE(report.findings.size() == 65);
+  CHECK(report.findings[64].code == "program.more_modules");
+  CHECK(report.findings[64].severity == cuenv::Severity::error);
+  CHECK(report.findings[64].what == "6 more like these are not named");
+}
+
+TEST_CASE("modules to compile are counted for one GPU, of unlike ones for that with most", "[program]") {
+  std::string const machine_code = image_builder::container(image_builder::cubin_entry(90));
+  std::string const ptx = image_builder::container(image_builder::ptx_entry(90));
+  cuenv_tests::TemporaryFolder const folder;
+  folder.write("libptx.so", image_builder::elf({{".nv_fatbin", machine_code + ptx + ptx}}));
+  std::vector<std::string> const library{(folder.path / "libptx.so").string()};
+  CHECK(cuenv::judge_program({on(9, 0), on(9, 0), on(9, 0)}, library, true).jit_modules == 2);
+  CHECK(cuenv::judge_program({on(9, 0), on(12, 0)}, library, true).jit_modules == 2);
+}
+
 TEST_CASE("relocatable code is judged in its linked form, whatever its parts hold", "[program]") {
   auto const report = cuenv::judge_file(image("relocatable_90"), {on(9, 0), on(8, 0), on(12, 0)}, true);
   CHECK(report.gpus[0].native == 1);
@@ -150,23 +156,6 @@ TEST_CASE("relocatable code is judged in its linked form, whatever its parts hol
     CHECK_THAT(finding.what, Catch::Matchers::StartsWith("for 8.0: "));
     CHECK_THAT(finding.subject, ContainsSubstring("__nv_relfatbin"));
   }
-}
-
-TEST_CASE("relocatable code without a linked form counts by its parts", "[program]") {
-  cuenv::ImageModule part;
-  part.kind = ModuleKind::fatbin;
-  part.section = "__nv_relfatbin";
-  cuenv::ImageModule link;
-  link.device_link = true;
-  ServiceCount object;
-  object.add(part, VerdictKind::native);
-  CHECK(object.service().native == 1);
-  CHECK_FALSE(object.linked_code_serves());
-  ServiceCount program;
-  program.add(link, VerdictKind::incompatible);
-  CHECK(program.service().service() == Service::empty);
-  program.add(link, VerdictKind::damaged);
-  CHECK(program.service().damaged == 1);
 }
 
 TEST_CASE("a library that was not asked for is reported when it serves not at all, and only then", "[program]") {
@@ -321,7 +310,7 @@ TEST_CASE("a missing libnvidia-ptxjitcompiler is told by the strong check, machi
   simulated::Machine machine = simulated::shipped_machine("two_h200");
   machine.jit_compiler_missing = true;
   Program const program{machine};
-  CHECK(program.session.require_images({image("libwith_ptx.so")}).jit_modules >= 2);  // it says what depends on it
+  CHECK(program.session.require_images({image("libwith_ptx.so")}).jit_modules == 1);  // it says what depends on it
   CHECK_THROWS_WITH(program.session.require_image(image("compute_75.fatbin")),
                     ContainsSubstring("libnvidia-ptxjitcompiler.so.1 cannot be opened"));
   CHECK_NOTHROW(program.session.require_image(image("sm_90.fatbin")));

@@ -610,7 +610,7 @@ TEST_CASE("a driver that lacks an entry point is refused before it is used", "[s
     CHECK(error.code() == cuenv::DriverError::no_driver);
     CHECK(codes(error.diagnostics()) == "driver.incomplete ");
     CHECK(names(error, here.root() + "/usr/lib/libcuda.so.1"));
-    CHECK(error.diagnostics()[0].fix == "update the driver: CUDA 11.4 or newer");
+    CHECK(error.diagnostics()[0].fix == "update the driver: CUDA 11.0 or newer");
     CHECK(simulated::state().init_calls == 0);
     Session const session{{}, cuenv::absent_ok, here.system};
     CHECK(session.devices().empty());

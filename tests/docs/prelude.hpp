@@ -10,7 +10,6 @@
 
 extern cuenv::Settings settings;
 extern cuenv::Session& session;
-extern cuenv::LoadConditions conditions;
 extern int i;
 extern int workers;
 extern ::pid_t pid;

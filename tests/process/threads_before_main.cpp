@@ -78,11 +78,15 @@ int main(int argc, char** argv) {
       expect(variable.outcome == cuenv::Outcome::already_set, variable.name + " was set already");
     }
   } else if (what == "no_restart") {
-    // Each start anew would swap the GPUs again, without an end.
+    // Each start anew would swap the GPUs again, without an end; or logical GPU 1 would be chosen out of one.
     set_variable("CUDA_VISIBLE_DEVICES", "0,1");
-    cuenv::Settings swapped;
-    swapped.set(cuenv::visible_devices, {cuenv::logical(1), cuenv::logical(0)}, cuenv::Precedence::refine);
-    expect_no_restart(swapped, "the settings would still not be in force");
+    for (auto const& chosen : {cuenv::VisibleDevices{cuenv::logical(1), cuenv::logical(0)}, {cuenv::logical(1)}}) {
+      cuenv::Settings relative;
+      relative.set(cuenv::visible_devices, chosen, cuenv::Precedence::refine);
+      expect_no_restart(relative,
+                        "the settings would not be in force then either, such as logical GPU 1 where it is the only "
+                        "one left");
+    }
     expect(is_set_to("CUDA_VISIBLE_DEVICES", "0,1"), "nothing has changed");
     // More than the system takes for a new program.
     set_variable("CUENV_TEST_LONG", std::string(std::size_t{1} << 22, 'x').c_str());

@@ -19,7 +19,7 @@ LAYERS = {
     "system": "detail/file.hpp device_map.hpp driver.hpp environment.hpp machine.hpp nvml.hpp system.hpp",
     "GPU code": """detail/archive.hpp detail/compat_note.hpp detail/cubin.hpp detail/elf.hpp detail/elf_dynamic.hpp
         detail/fatbin.hpp detail/host_code.hpp detail/image_walk.hpp detail/packed.hpp detail/pe.hpp detail/ptx.hpp
-        gpu_code_rules.hpp gpu_generations.hpp inspect.hpp judge.hpp verdict.hpp verdict_text.hpp""",
+        gpu_code_rules.hpp gpu_generations.hpp inspect.hpp judge.hpp service.hpp verdict.hpp verdict_text.hpp""",
     "variables": """explain.hpp explain_visibility.hpp jit_cache.hpp local_rank.hpp mps.hpp mps_values.hpp names.hpp
         plan.hpp settings.hpp this_machine.hpp values.hpp variables.hpp visibility.hpp visible_devices.hpp""",
     "session": """child_environment.hpp detail/session_start.hpp load.hpp program.hpp rank_devices.hpp report.hpp
