@@ -22,7 +22,7 @@ enum class Evidence {
   return evidence == Evidence::measured ? "measured" : "documented";
 }
 
-/// When the driver reads a variable. A change is ignored until it is read again, which after cuInit it never is.
+/// When the driver reads a variable. What cuInit reads it reads once: a later change is ignored.
 enum class Moment {
   init,         ///< in cuInit, the first call of the runtime API included
   context,      ///< when a context is created, again for each new one
