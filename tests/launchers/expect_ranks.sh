@@ -23,8 +23,13 @@ for name in $(compgen -e | grep -E '^(OMPI_COMM_|MV2_|MPI_LOCAL|PALS_|PMI_|PMIX_
 done
 unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
 
-code=0
-output=$("$@" 2>&1) || code=$?
+# Now and then Hydra (MPICH 4.0.2) is killed by SIGPIPE, before a rank has said a word, while it writes to a proxy of its own
+# that has ended: 9 of 282 starts on a busy machine. That is not what is tested: it is started again.
+for _ in 1 2 3 4 5; do
+  code=0
+  output=$("$@" 2>&1) || code=$?
+  [ "$code" -eq 141 ] && [ -z "$output" ] || break
+done
 echo "$output"
 [ "$code" -ne 77 ] || exit 77
 [ "$code" -eq 0 ] || { echo "FAILED: exit code $code"; exit 1; }
