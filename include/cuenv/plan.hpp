@@ -191,6 +191,8 @@ using StartVariables = std::optional<std::vector<Assignment>>;
                                                                       Machine const& machine) {
   Diagnostics ignored;
   DeviceTexts const then{text_in(start, "CUDA_VISIBLE_DEVICES"), text_in(start, "CUDA_DEVICE_ORDER")};
+  // Without a list there was nothing to choose among: the ids stood for themselves.
+  if (!then.visible && devices.kind() == VisibleDevices::Kind::id) return format_visible_devices(devices);
   return choose_among_visible(devices, then, machine, ignored);
 }
 

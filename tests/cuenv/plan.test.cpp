@@ -311,6 +311,22 @@ TEST_CASE("an order that ends CUDA is never kept without a word", "[plan]") {
   CHECK(cuenv::make_plan(order(pci, Precedence::override), environment, two_h200()).findings.empty());
 }
 
+TEST_CASE("ids that refined nothing are in force the second time, whatever is known of the machine", "[plan]") {
+  Settings const settings = devices({cuenv::gpu("GPU-5a9c1f04")}, Precedence::refine);
+  cuenv::Machine unlike = two_h200();
+  unlike.gpus[1].name = "another";
+  for (cuenv::Machine const& machine : {cuenv::Machine{}, two_h200(), unlike}) {
+    DescribedEnvironment environment;
+    environment.start = DescribedEnvironment::Map{};
+    cuenv::apply_assignments(environment, cuenv::make_plan(settings, environment, machine).assignments());
+    CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "GPU-5a9c1f04");
+    Plan const again = cuenv::make_plan(settings, environment, machine);
+    CHECK(to_string(again.findings).empty());
+    REQUIRE(again.variables.size() == 1);
+    CHECK(again.variables[0].outcome == Outcome::already_set);
+  }
+}
+
 TEST_CASE("physical indices that refined nothing are in force the second time", "[plan]") {
   Settings const settings = devices({cuenv::physical(1)}, Precedence::refine);
   DescribedEnvironment environment;
